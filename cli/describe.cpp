@@ -50,6 +50,8 @@ const char* type_name(ParamType type) {
       return "integers";
     case ParamType::text_list:
       return "strings";
+    case ParamType::size:
+      return "integer or [height, width]";
   }
   return "";
 }
@@ -104,7 +106,8 @@ void print(const GeneratorEntry& entry) {
                              entry.summary));
   if (!info.reference.empty()) print_below(0, "reference: " + info.reference);
   if (entry.kind == SampleKind::image) {
-    fmt::print("sample: image, --size x --size x {}\n", generator->layout().channels);
+    fmt::print("sample: image of --size pixels, {}\n",
+               counted(generator->layout().channels, "channel"));
   } else {
     print_below(0, "sample: " + to_string(info.layout));
     print_values("features", info.features);

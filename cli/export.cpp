@@ -96,11 +96,12 @@ Command add_export(CLI::App& parent) {
   for (const ExportLayout& layout : export_layouts()) {
     layouts += fmt::format("{}{}: {}", layouts.empty() ? "" : "; ", layout.name, layout.arrays);
     if (!layout.generators.empty())
-      layouts += " (default if all samples come from " + join(layout.generators, " or ") + ")";
+      layouts +=
+          " (HDF5 only; default if all samples come from " + join(layout.generators, " or ") + ")";
   }
   app->add_option("--layout", options->layout,
                   "webdataset: a folder of tar shards, --out FOLDER, which an interrupted export "
-                  "continues. Others, for HDF5 only: names and layout of the arrays. " +
+                  "continues. Others: names and layout of the arrays. " +
                       layouts);
   app->add_option("--shard-samples", options->shard_samples,
                   fmt::format("webdataset only: samples per shard; a shard also ends at 1 GiB "

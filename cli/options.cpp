@@ -66,15 +66,36 @@ RunConfig evaluation_config(const std::string& command, const std::string& check
   return RunConfig::load(file, settings);
 }
 
-CLI::Option* detail::add_whole_option(CLI::App& app, const std::string& name,
-                                      const std::function<void(std::int64_t)>& set, double low,
-                                      double high, const std::string& help) {
+namespace {
+
+ParamRow option_row(ParamType type, const std::string& name, double low, double high,
+                    const std::string& help) {
   ParamRow row;
   row.name = name;
-  row.type = ParamType::integer;
+  row.type = type;
   row.low = low;
   row.high = high;
   row.help = help;
+  return row;
+}
+
+}  // namespace
+
+void add_size_option(CLI::App& app, const std::string& name, std::optional<ImageSize>& size,
+                     int largest, const std::string& help) {
+  const auto read = [row = option_row(ParamType::size, name, 1, largest, help),
+                     &size](const std::string& text) {
+    const auto sides = std::get<std::vector<std::int64_t>>(
+        wellspring::detail::parse_param(row, text, {"command line"}));
+    size = ImageSize(static_cast<int>(sides[0]), static_cast<int>(sides[1]));
+  };
+  app.add_option_function<std::string>(name, read, help)->type_name("SIZE");
+}
+
+CLI::Option* detail::add_whole_option(CLI::App& app, const std::string& name,
+                                      const std::function<void(std::int64_t)>& set, double low,
+                                      double high, const std::string& help) {
+  const ParamRow row = option_row(ParamType::integer, name, low, high, help);
   const auto read = [row, set](const std::string& text) {
     set(std::get<std::int64_t>(wellspring::detail::parse_param(row, text, {"command line"})));
   };

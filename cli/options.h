@@ -20,6 +20,10 @@ CLI::Option* add_whole_option(CLI::App& app, const std::string& name,
                               const std::string& help);
 }
 
+/// Adds an option for the size of images: "32", or "32,48" for height and width.
+void add_size_option(CLI::App& app, const std::string& name, std::optional<ImageSize>& size,
+                     int largest, const std::string& help);
+
 /// Upper bound for an option that takes any 64-bit integer.
 inline constexpr double kAnyWhole = 0x1p63;
 

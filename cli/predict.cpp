@@ -34,6 +34,8 @@ std::string prediction_text(const HeadSpec& head, std::span<const float> outputs
   std::vector<std::string> parts;
   if (head.is_embedding()) {
     parts.push_back(fmt::format("embedding of {} values", outputs.size()));
+  } else if (head.is_masked()) {
+    parts.push_back(fmt::format("pixels of {}", counted(head.positions, "patch", "patches")));
   } else if (head.is_item()) {
     parts.push_back(fmt::format("{} of {}", counted(head.targets.size(), "target"),
                                 counted(head.positions, "item")));

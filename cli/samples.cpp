@@ -159,7 +159,7 @@ std::unique_ptr<SampleReader> open_rows(const SampleOptions& options,
     if (given) refuse(option, data, advice);
   };
   refuse_if(options.seed.has_value(), "--seed", "its rows are stored; leave it out");
-  refuse_if(options.size.has_value(), "--size", "write resize=N for image files");
+  refuse_if(options.size.has_value(), "--size", "write resize=N or resize=[H,W] for image files");
   refuse_if(options.batch.has_value(), "--batch", "leave it out");
   refuse_if(options.device.has_value(), "--device", "leave it out");
   refuse_if(options.latents.has_value(), "--latents", "name a generator");
@@ -194,7 +194,8 @@ void refuse_options_of_generators(const SampleOptions& options) {
   };
   if (options.first) refuse("--first", configuration, "select the first step with --step");
   if (options.seed) refuse("--seed", configuration, instead("seed", *options.seed));
-  if (options.size) refuse("--size", configuration, instead("data.size", *options.size));
+  if (options.size)
+    refuse("--size", configuration, instead("data.size", options.size->to_string()));
   if (options.device) refuse("--device", configuration, instead("device", *options.device));
   if (options.latents) refuse("--latents", configuration, "name a generator");
   if (options.threads) refuse("--threads", configuration, instead("threads", *options.threads));
@@ -257,9 +258,10 @@ void add_sample_options(CLI::App& app, SampleOptions& options, const std::string
   add_optional_whole(
       app, "--seed", options.seed, 0, kAnyWhole,
       "(generators only) seed; sample i is a function of seed, parameters and i (default: 0)");
-  add_optional_whole(
-      app, "--size", options.size, 1, kLargestImageSide,
-      fmt::format("(image generators only) image side in pixels (default: {})", kDefaultSize));
+  add_size_option(app, "--size", options.size, kLargestImageSide,
+                  fmt::format("(image generators only) side of square images in pixels, or "
+                              "HEIGHT,WIDTH (default: {})",
+                              kDefaultSize));
   add_optional_whole(
       app, "--batch", options.batch, 1, 1 << 20,
       fmt::format("(generators only) samples per launch; does not change the samples (default: {})",

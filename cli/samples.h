@@ -24,7 +24,8 @@ struct SampleOptions {
   std::string out;     ///< a file to write; it must not be one of those read
   // Generators only.
   std::optional<std::uint64_t> first, seed;
-  std::optional<int> size, threads;
+  std::optional<ImageSize> size;
+  std::optional<int> threads;
   std::optional<std::int64_t> batch;
   std::optional<std::string> device;
   std::optional<std::string> latents;  ///< a file with the latents to use

@@ -54,7 +54,8 @@ std::optional<double> layouts::gev_in(const std::string& unit) {
 
 const std::vector<ExportLayout>& export_layouts() {
   static const std::vector<ExportLayout> layouts = {layouts::columns(), layouts::calochallenge(),
-                                                    layouts::jetnet(), layouts::icecube()};
+                                                    layouts::jetnet(), layouts::icecube(),
+                                                    layouts::kinematics()};
   return layouts;
 }
 

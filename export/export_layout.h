@@ -41,7 +41,7 @@ struct ExportLayout {
   bool (*fits)(const SampleInfo&) = nullptr;
 };
 
-/// columns, calochallenge, jetnet, icecube.
+/// columns, calochallenge, jetnet, icecube, kinematics.
 const std::vector<ExportLayout>& export_layouts();
 
 /// The layout `name`; for "", the default for these samples in a file with this name. Throws a

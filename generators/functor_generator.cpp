@@ -52,8 +52,13 @@ LatentRoles latent_roles(const SampleInfo& info) {
   if (latents.size() > static_cast<std::size_t>(kMostLatents))
     throw std::logic_error(fmt::format("{} latents, but at most {}", latents.size(), kMostLatents));
   roles.count = static_cast<std::int32_t>(latents.size());
-  roles.source_side = side(info.source_shape());
-  roles.out_side = side(info.layout.shape());
+  const SampleShape source = info.source_shape(), out = info.layout.shape();
+  roles.source_side = side(source);
+  roles.out_side = side(out);
+  roles.source_left = 0.5f * (static_cast<float>(source.width) - roles.source_side);
+  roles.source_top = 0.5f * (static_cast<float>(source.height) - roles.source_side);
+  roles.out_left = 0.5f * (static_cast<float>(out.width) - roles.out_side);
+  roles.out_top = 0.5f * (static_cast<float>(out.height) - roles.out_side);
   for (std::size_t i = 0; i < latents.size(); ++i) {
     roles.role[i] = latents[i].role;
     roles.fraction[i] = latents[i].unit == "image side";

@@ -152,10 +152,10 @@ class FunctorGenerator final : public detail::FunctorGeneratorBase {
   FunctorGenerator(const typename F::Params& params, SampleShape shape)
       : FunctorGenerator(params, shape, F(params)) {}
 
-  static std::unique_ptr<Generator> make(const std::vector<ParamSetting>& settings, int size,
+  static std::unique_ptr<Generator> make(const std::vector<ParamSetting>& settings, ImageSize size,
                                          [[maybe_unused]] const Generators& others) {
     const typename F::Params params = F::table().read(settings);
-    const SampleShape shape = {size, size, 3};
+    const SampleShape shape = {size.height, size.width, 3};
     if constexpr (kHooks.instead) {
       if (std::unique_ptr<Generator> other = F::instead(params, shape, others)) return other;
     }

@@ -72,13 +72,12 @@ struct GeneratorEntry {
   std::string summary;
   std::vector<ParamRow> parameters;
   /// `others`: generators that it may use.
-  std::unique_ptr<Generator> (*maker)(const std::vector<ParamSetting>& settings, int size,
+  std::unique_ptr<Generator> (*maker)(const std::vector<ParamSetting>& settings, ImageSize size,
                                       const Generators& others);
   const Generators* others = nullptr;  ///< set by the registry
 
-  /// `size`: side of the square image in pixels; ignored for events. Throws the config errors of
-  /// ParamTable::set.
-  std::unique_ptr<Generator> make(const std::vector<ParamSetting>& settings, int size) const {
+  /// `size`: of images; ignored for events. Throws the config errors of ParamTable::set.
+  std::unique_ptr<Generator> make(const std::vector<ParamSetting>& settings, ImageSize size) const {
     return maker(settings, size, *others);
   }
 };
@@ -90,7 +89,7 @@ void expect_plane(const SampleInfo& info);
 const Generators& generator_registry();
 /// Throws a config error, which suggests the nearest known name, if the name is unknown.
 const GeneratorEntry& find_generator(const std::string& name, const ConfigLocation& place = {});
-std::unique_ptr<Generator> make_generator(const std::string& name, int size,
+std::unique_ptr<Generator> make_generator(const std::string& name, ImageSize size,
                                           const std::vector<ParamSetting>& settings = {},
                                           const ConfigLocation& place = {});
 

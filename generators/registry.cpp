@@ -64,7 +64,7 @@ const GeneratorEntry& find_generator(const std::string& name, const ConfigLocati
                            name_advice(name, names)});
 }
 
-std::unique_ptr<Generator> make_generator(const std::string& name, int size,
+std::unique_ptr<Generator> make_generator(const std::string& name, ImageSize size,
                                           const std::vector<ParamSetting>& settings,
                                           const ConfigLocation& place) {
   const GeneratorEntry& entry = find_generator(name, place);

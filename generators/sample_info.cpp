@@ -1,5 +1,7 @@
 #include "generators/sample_info.h"
 
+#include <algorithm>
+
 namespace wellspring {
 
 ValueInfo::ValueInfo(std::string_view its_name, std::string_view its_unit)
@@ -20,7 +22,12 @@ SampleInfo::~SampleInfo() = default;
 
 SampleShape SampleInfo::source_shape() const {
   const SampleShape shape = layout.shape();
-  return canvas > 0 ? SampleShape{canvas, canvas, shape.channels} : shape;
+  if (canvas == 0) return shape;
+  const int shorter = std::min(shape.height, shape.width);
+  const auto scaled = [&](int side) {
+    return static_cast<int>((std::int64_t{canvas} * side + shorter / 2) / shorter);
+  };
+  return {scaled(shape.height), scaled(shape.width), shape.channels};
 }
 
 std::optional<double> SampleInfo::best_result(std::string_view metric) const {

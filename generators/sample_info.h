@@ -43,8 +43,8 @@ struct PlaneInfo {
   Kind kind = Kind::number;
 };
 
-/// Upper bound of the number of random blocks (Philox, four words each) per sample, without
-/// augmentation. Includes pixels beyond the border that complete a run.
+/// Upper bound of the number of random blocks (Philox, four words each) per sample, for square images
+/// without augmentation. Includes pixels beyond the border that complete a run.
 struct DrawBudget {
   std::int64_t scene = 0;  ///< blocks to draw the scene or the event
   std::int64_t part = 0;   ///< blocks to prepare a part of the image
@@ -80,19 +80,19 @@ struct GeneratorHooks {
 
 /// Help of the parameter `render`, for generators that set SampleInfo::canvas.
 inline constexpr const char* kRenderHelp =
-    "side of the canvas on which the picture is drawn; the output and its crops are read from it "
-    "with "
-    "antialiasing; 0: the size of the output";
+    "shorter side of the canvas on which the picture is drawn; the output and its crops are read "
+    "from it with antialiasing; 0: the size of the output";
 
 struct SampleInfo {
   std::string name;
   /// Increases whenever the bytes of the samples change.
   int version = 1;
   SampleLayout layout;  ///< with all targets and latents, without dense labels
-  int canvas = 0;  ///< side of the square canvas that images are read from; 0: the layout's size
-  std::string summary;               ///< one-line summary
-  std::string reference;             ///< the publication or formula that it follows
-  std::vector<std::string> classes;  ///< label i means classes[i]
+  int canvas = 0;  ///< shorter side of the canvas that images are read from; 0: the layout's size
+  std::string summary;                 ///< one-line summary
+  std::string reference;               ///< the publication or formula that it follows
+  std::vector<std::string> classes;    ///< label i means classes[i]
+  std::vector<double> cross_sections;  ///< by class, pb; empty: not modelled
   std::vector<LatentInfo> latents;
   /// The caller can set the first so many latents (EmitCall::latents); the others follow from them
   /// or cannot be set.
@@ -115,7 +115,7 @@ struct SampleInfo {
   ~SampleInfo();
 
   std::optional<double> best_result(std::string_view metric) const;
-  /// Shape of the image that the augmentation reads.
+  /// Shape of the image that the augmentation reads: a canvas has the layout's proportions.
   SampleShape source_shape() const;
 };
 

@@ -25,7 +25,7 @@ class GeneratorBatches {
   struct Settings {
     std::string generator;
     std::vector<ParamSetting> parameters;
-    int size = 64;  ///< pixels; ignored for events and sets
+    ImageSize size = 64;  ///< ignored for events and sets
     std::uint64_t seed = 0;
     Device device = Device::cpu();
     int threads = 0;  ///< see Stream

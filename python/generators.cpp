@@ -32,7 +32,8 @@ std::vector<std::pair<std::string, std::string>> list_generators() {
 struct GeneratorArguments {
   std::string name;
   std::vector<std::pair<std::string, std::string>> parameters;  ///< values as in YAML
-  int size = 64, threads = 0;
+  ImageSize size;
+  int threads = 0;
   std::uint64_t seed = 0;
   std::string device;
   bool plane = false;
@@ -57,10 +58,10 @@ GeneratorBatches::Settings generator_settings(const GeneratorArguments& argument
 
 void construct_generator(GeneratorBatches* self, const std::string& name,
                          const std::vector<std::pair<std::string, std::string>>& parameters,
-                         int size, std::uint64_t seed, const std::string& device, int threads,
-                         bool plane, const std::string& augmentations) {
-  const auto settings =
-      generator_settings({name, parameters, size, threads, seed, device, plane, augmentations});
+                         std::pair<int, int> size, std::uint64_t seed, const std::string& device,
+                         int threads, bool plane, const std::string& augmentations) {
+  const auto settings = generator_settings(
+      {name, parameters, {size.first, size.second}, threads, seed, device, plane, augmentations});
   const nb::gil_scoped_release release;
   new (self) GeneratorBatches(settings);
 }

@@ -28,7 +28,7 @@ void stop_on_interrupt(std::uint64_t /*done*/) {
 
 std::unique_ptr<SampleReader> open_generator(
     const std::string& name, const std::vector<std::pair<std::string, std::string>>& parameters,
-    int size, std::uint64_t seed, std::uint64_t first, std::uint64_t count, bool plane,
+    ImageSize size, std::uint64_t seed, std::uint64_t first, std::uint64_t count, bool plane,
     const std::string& device) {
   std::vector<ParamSetting> settings;
   for (const auto& [key, value] : parameters) settings.push_back({key, value, {"Generator"}});
@@ -105,10 +105,11 @@ void bind_samples(nb::module_& module) {
   module.def(
       "generator_samples",
       [](const std::string& name,
-         const std::vector<std::pair<std::string, std::string>>& parameters, int size,
-         std::uint64_t seed, std::uint64_t first, std::uint64_t count, bool plane,
-         const std::string& device) {
-        return Samples(open_generator(name, parameters, size, seed, first, count, plane, device));
+         const std::vector<std::pair<std::string, std::string>>& parameters,
+         std::pair<int, int> size, std::uint64_t seed, std::uint64_t first, std::uint64_t count,
+         bool plane, const std::string& device) {
+        return Samples(open_generator(name, parameters, {size.first, size.second}, seed, first,
+                                      count, plane, device));
       },
       Release());
   module.def(

@@ -22,7 +22,8 @@ const ParamTable<DataConfig>& data_table() {
       ParamTable<DataConfig>("data")
           .text("root", &DataConfig::root, "base folder of relative data paths")
           .may_change()
-          .integer("size", &DataConfig::size, {1, 4096}, "pixels", "side of images")
+          .size("size", &DataConfig::size, {1, 4096},
+                "height and width of images; a number is the side of squares")
           .choice("channels", &DataConfig::channels,
                   {{"auto", Channels::automatic}, {"1", Channels::one}, {"3", Channels::three}},
                   "channels of images; 1: the luma of generated images and image files (ITU-R "
@@ -86,7 +87,7 @@ void expect_repeats_differ(const ConfigNode& node, const SourceConfig& source) {
 
 /// Reads `normalise` of an event generator. If the generator makes images, they are not scaled.
 void read_event_scaling(const ConfigNode& node, SourceConfig& source, const Augmentations& shared,
-                        int size) {
+                        ImageSize size) {
   const SourceSpec& spec = source.spec;
   const auto generator = make_generator(spec.generator, size, spec.params, spec.place);
   if (generator->layout().kind != SampleKind::image) {
@@ -108,7 +109,7 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
   node.read(source_table(spec.kind), spec);
   if (spec.name.empty()) node.refuse("name is empty");
   if (spec.head.empty()) spec.head = spec.name;
-  const int size = static_cast<int>(data.size);
+  const ImageSize size = data.size;
   if (spec.kind == SourceKind::generator) {
     spec.params = node.section("params").settings();
     const auto name = node.scalar("generator");
@@ -140,10 +141,11 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
   Augmentations checked = source.augmentations;
   // Files may contain events or sets; their source checks that.
   if (spec.kind == SourceKind::files) checked.normalisation = {};
-  if (checked.centre_crop > 0 && checked.centre_crop < size)
-    node.refuse(fmt::format("centre_crop: {}, and size: {}", checked.centre_crop, size),
+  if (checked.centre_crop > 0 && checked.centre_crop < size.longer())
+    node.refuse(fmt::format("centre_crop: {}, and size: {}", checked.centre_crop, size.to_string()),
                 "the crop is a part of the resized image", "use at least the size");
-  plan_augmentation(checked, {size, size}, {size, size});
+  const FrameSize frame = {size.width, size.height};
+  plan_augmentation(checked, frame, frame);
   const bool coloured = spec.kind == SourceKind::generator && data.channels != Channels::one;
   expect_channels(checked, coloured ? 3 : static_cast<int>(data.channels));
   return source;
@@ -243,7 +245,7 @@ MixConfig read_mix(const ConfigNode& data) {
   return mix;
 }
 
-void write_source(ConfigWriter& writer, const SourceConfig& source, int size) {
+void write_source(ConfigWriter& writer, const SourceConfig& source, ImageSize size) {
   const SourceSpec& spec = source.spec;
   // The schedule sets the weights.
   if (spec.rows.empty())  // left out, so that the identity of runs with all rows stays the same
@@ -331,8 +333,7 @@ void expect_mixable(const DataConfig& data) {
 void expect_targets_follow(const DataConfig& data, const std::vector<std::string>& targets) {
   for (const SourceConfig& source : data.sources) {
     if (source.spec.kind != SourceKind::generator || is_event(source.spec)) continue;
-    const auto generator =
-        make_generator(source.spec.generator, static_cast<int>(data.size), source.spec.params);
+    const auto generator = make_generator(source.spec.generator, data.size, source.spec.params);
     for (const LatentInfo& latent : generator->info().latents)
       if (std::find(targets.begin(), targets.end(), latent.name) != targets.end())
         for (const Augmentations& own : {source.augmentations, source.augmentations.held_out()})
@@ -361,8 +362,7 @@ void write_data(ConfigWriter& writer, const DataConfig& data) {
         {data.views == 1 ? "views" : "", data.channels == Channels::automatic ? "channels" : ""});
     writer.section("sources", [&] {
       for (std::size_t i = 0; i < data.sources.size(); ++i) {
-        writer.element(i,
-                       [&] { write_source(writer, data.sources[i], static_cast<int>(data.size)); });
+        writer.element(i, [&] { write_source(writer, data.sources[i], data.size); });
       }
     });
     writer.section("schedule", [&] {

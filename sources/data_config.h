@@ -29,8 +29,8 @@ enum class Channels : std::uint8_t {
 };
 
 struct DataConfig {
-  std::string root;        ///< base of relative paths; "": the working directory
-  std::int64_t size = 32;  ///< side of images, pixels
+  std::string root;     ///< base of relative paths; "": the working directory
+  ImageSize size = 32;  ///< size of images
   Channels channels = Channels::automatic;
   std::uint32_t views = 1;              ///< rows per sample, each with its own augmentation
   std::int64_t limit_per_class = 0;     ///< default for all data sets, in rows; 0: all

@@ -59,13 +59,17 @@ DatasetSource::DatasetSource(const SourceSpec& spec, const SourceContext& contex
 
 void DatasetSource::plan_images() {
   const RowLayout layout = data_->layout();
-  const int size = context_.size, channels = layout.sample.channels;
-  if (size > 0 && layout.own_sizes) layout_.height = layout_.width = size;
-  if (size > 0 && (layout_.height != size || layout_.width != size)) {
+  const ImageSize size = context_.size;
+  const int channels = layout.sample.channels;
+  if (size.given() && layout.own_sizes) {
+    layout_.height = size.height;
+    layout_.width = size.width;
+  }
+  if (size.given() && size != ImageSize(layout_.height, layout_.width)) {
     fail(ErrorKind::data,
          {fmt::format("{}: image of {}x{} pixels", data_->location(0), layout.sample.width,
                       layout.sample.height),
-          fmt::format("the network reads {0}x{0}", size),
+          fmt::format("the network reads {}x{}", size.width, size.height),
           spec_.labelled ? fmt::format("on source '{}', {}, or change the network's size",
                                        spec_.name, data_->size_advice(size))
                          : data_->size_advice(size)});

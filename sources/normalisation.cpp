@@ -117,7 +117,7 @@ bool fits(const Normalisation& values, const SampleLayout& layout) {
 
 /// Measures a source; returns the numbers and what was measured.
 std::pair<Normalisation, std::string> measure(const SourceConfig& source, const Dataset* rows,
-                                              std::int64_t size, const MeasureContext& context) {
+                                              ImageSize size, const MeasureContext& context) {
   const SourceSpec& spec = source.spec;
   if (rows != nullptr) {
     const auto watch = [&](const std::string& what, std::uint64_t done, std::uint64_t total) {
@@ -127,8 +127,7 @@ std::pair<Normalisation, std::string> measure(const SourceConfig& source, const 
             fmt::format("{} of '{}'", counted(std::min(rows->size(), kMeasuredRows), "row"),
                         spec.name)};
   }
-  const auto generator =
-      make_generator(spec.generator, static_cast<int>(size), spec.params, spec.place);
+  const auto generator = make_generator(spec.generator, size, spec.params, spec.place);
   return {measure_samples(*generator, source_seed(spec, context.seed), context.threads),
           fmt::format("{} of '{}'", counted(kMeasuredSamples, "sample"), spec.name)};
 }

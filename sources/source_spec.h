@@ -76,13 +76,13 @@ inline constexpr const char* kRowsHelp =
 
 /// Settings that a source takes from its run.
 struct SourceContext {
-  int size = 0;                    ///< side of the network's square input, pixels; 0: the data's
-  int channels = 0;                ///< channels of the network's images; 0: the data's
-  std::uint64_t seed = 0;          ///< seed of the run
-  std::int64_t threads = 0;        ///< the run's threads, unless the source sets its own
-  Augmentations training;          ///< for training samples
-  Augmentations evaluation;        ///< for held-out samples
-  std::uint64_t budget_bytes = 0;  ///< per file source; 0: a quarter of the device's memory
+  ImageSize size = {};                    ///< the network's images; not given: the data's
+  int channels = 0;                       ///< channels of the network's images; 0: the data's
+  std::uint64_t seed = 0;                 ///< seed of the run
+  std::int64_t threads = 0;               ///< the run's threads, unless the source sets its own
+  Augmentations training;                 ///< for training samples
+  Augmentations evaluation;               ///< for held-out samples
+  std::uint64_t budget_bytes = 0;         ///< per file source; 0: a quarter of the device's memory
   DenseLabels dense = DenseLabels::none;  ///< dense labels, if the source has them
   WorkWatch watch = {};                   ///< progress of reading and decoding at the start
 };

@@ -36,7 +36,7 @@ void check_run(const RunConfig& given) {
   const TrainingStep step(config, mixture, task, context);
   mixture.plan(context.memory, context.share, static_cast<std::uint64_t>(config.train.steps));
   if (!config.init.from.empty() && !CheckpointStore(config.folder()).newest())
-    check_transfer(config.init, task.heads(), task.parameters());
+    check_transfer(config.init, task.heads(), task.layout().shape(), task.parameters());
 }
 
 }  // namespace wellspring

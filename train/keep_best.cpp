@@ -29,7 +29,7 @@ std::vector<std::string> scores_of(const HeadSpec& head) {
   for (const HeadTarget& target : head.targets)
     for (const char* const what : errors)
       scores.push_back(fmt::format("{} of {}", what, target.name));
-  if (head.has_targets() || head.is_embedding()) return scores;
+  if (head.has_targets() || head.is_self_supervised()) return scores;
   if (head.is_dense()) return {kPixelAccuracy, kMeanIou};
   scores.emplace_back("accuracy");
   if (head.loss == LossKind::multi_label) {

@@ -32,7 +32,7 @@ SampleOrigin origin_of(const RunConfig& config, const SourceConfig& configured,
   const SourceSpec& spec = configured.spec;
   if (spec.kind == SourceKind::generator) {
     const auto generator =
-        make_generator(spec.generator, static_cast<int>(config.data.size), spec.params, spec.place);
+        make_generator(spec.generator, config.data.size, spec.params, spec.place);
     origin.info = generator->info();
     origin.parameters = generator->parameters_yaml();
     origin.has_range = true;

@@ -61,8 +61,8 @@ RunState::Start RunState::begin(const ResumeChoice& choice, const CheckpointStor
   if (!from.empty()) {
     start = resume(from, own, notes);
   } else if (!config_.init.from.empty()) {
-    const TransferReport transfer =
-        transfer_weights(config_.init, task_.heads(), task_.parameters(), context_.stream);
+    const TransferReport transfer = transfer_weights(
+        config_.init, task_.heads(), task_.layout().shape(), task_.parameters(), context_.stream);
     notes.push_back(fmt::format("weights from {}: {}", config_.init.from, transfer.to_string()));
   }
   context_.ranks.barrier();  // rank 0 removes checkpoints only after all ranks have read theirs

@@ -65,9 +65,8 @@ std::vector<Conv2dSpec> convolutions_of(const std::vector<std::string>& configs)
   };
   for (const std::string& file : configs) {
     const RunConfig config = RunConfig::load(file);
-    for (Conv2dSpec spec :
-         network_convolutions(config.model.name, config.model.params, config.train.batch,
-                              static_cast<int>(config.data.size))) {
+    for (Conv2dSpec spec : network_convolutions(config.model.name, config.model.params,
+                                                config.train.batch, config.data.size)) {
       spec.compute = DType::bf16;
       add(spec);
       if (spec.in_channels != 3) continue;

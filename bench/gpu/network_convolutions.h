@@ -14,17 +14,20 @@
 
 namespace wellspring::bench {
 
-/// The convolutions in f32, in order, for `batch` samples of the model's example layout; images are
-/// `size` x `size` pixels. The number of outputs, 10, affects no convolution. Throws the config
+/// The convolutions in f32, in order, for `batch` samples of the model's example layout; images have
+/// this size. The number of outputs, 10, affects no convolution. Throws the config
 /// errors of make_model.
 inline std::vector<ops::Conv2dSpec> network_convolutions(const std::string& model,
                                                          const std::vector<ParamSetting>& settings,
-                                                         std::int64_t batch, int size) {
+                                                         std::int64_t batch, ImageSize size) {
   SampleLayout layout;
   for (const ModelEntry& entry : model_registry()) {
     if (entry.name == model) layout = entry.example;
   }
-  if (layout.kind == SampleKind::image) layout.height = layout.width = size;
+  if (layout.kind == SampleKind::image) {
+    layout.height = size.height;
+    layout.width = size.width;
+  }
   const Stream stream(Device::cpu(), 1);
   MemoryPlan memory(Device::cpu());
   const Network network(make_model(model, settings)->record(layout, 10),

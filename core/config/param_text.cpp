@@ -121,6 +121,15 @@ std::vector<Element> parse_list(const ParamRow& row, const std::string& text,
   return values;
 }
 
+/// "32", "32, 48" or "[32, 48]".
+std::vector<std::int64_t> parse_size(const ParamRow& row, const std::string& text,
+                                     const ConfigLocation& place) {
+  auto extents = parse_list<std::int64_t>(row, text, place, parse_integer);
+  if (extents.empty() || extents.size() > 2) fail_type(row, text, place);
+  extents.resize(2, extents.front());
+  return extents;
+}
+
 struct TextWriter {
   const ParamRow& row;
   std::string operator()(double value) const { return shortest(value); }
@@ -135,6 +144,8 @@ struct TextWriter {
     return fmt::format("[{}]", fmt::join(values, ", "));
   }
   std::string operator()(const std::vector<std::int64_t>& values) const {
+    if (row.type == ParamType::size)
+      return ImageSize(static_cast<int>(values[0]), static_cast<int>(values[1])).to_string();
     return fmt::format("[{}]", fmt::join(values, ", "));
   }
   std::string operator()(const std::vector<std::string>& values) const { return yaml_list(values); }
@@ -164,6 +175,8 @@ ParamValue parse_param(const ParamRow& row, const std::string& text, const Confi
           [](const ParamRow& own, const std::string& element, const ConfigLocation& at) {
             return own.paths ? absolute_path(element, at) : element;
           });
+    case ParamType::size:
+      return parse_size(row, text, place);
   }
   fail_type(row, text, place);
 }

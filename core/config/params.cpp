@@ -55,6 +55,8 @@ std::string ParamRow::type_text() const {
       return "a list of integers";
     case ParamType::text_list:
       return "a list of strings";
+    case ParamType::size:
+      return "an integer, or [height, width]";
   }
   return "";
 }
@@ -102,6 +104,8 @@ auto visit_member(Bytes* values, MemberPlace place, const Visit& visit) {
       return as(static_cast<std::vector<std::int32_t>*>(nullptr));
     case MemberType::integers_i64:
       return as(static_cast<std::vector<std::int64_t>*>(nullptr));
+    case MemberType::size:
+      return as(static_cast<ImageSize*>(nullptr));
   }
   throw std::logic_error("a member has no type");
 }
@@ -121,6 +125,10 @@ struct ValueOf<bool> {
 };
 template <>
 struct ValueOf<std::vector<std::int32_t>> {
+  using type = std::vector<std::int64_t>;
+};
+template <>
+struct ValueOf<ImageSize> {
   using type = std::vector<std::int64_t>;
 };
 
@@ -169,6 +177,9 @@ void BoundRow::put(void* values, const ParamValue& value) const {
       for (const std::int64_t element : std::get<Value>(value)) {
         held.push_back(static_cast<std::int32_t>(element));
       }
+    } else if constexpr (std::is_same_v<Member, ImageSize>) {
+      const auto& extents = std::get<Value>(value);
+      held = {static_cast<int>(extents[0]), static_cast<int>(extents[1])};
     } else {
       held = std::get<Value>(value);
     }
@@ -188,6 +199,8 @@ ParamValue BoundRow::get(const void* values) const {
                           return static_cast<std::int64_t>(found - enumerators.begin());
                         } else if constexpr (std::is_same_v<Member, std::vector<std::int32_t>>) {
                           return Value(held.begin(), held.end());
+                        } else if constexpr (std::is_same_v<Member, ImageSize>) {
+                          return Value{held.height, held.width};
                         } else {
                           return held;
                         }
@@ -403,6 +416,10 @@ void read_settings(const BoundTable& table, void* target, std::span<const ParamS
 }
 
 }  // namespace detail
+
+std::string ImageSize::to_string() const {
+  return height == width ? std::to_string(height) : fmt::format("[{}, {}]", height, width);
+}
 
 std::string ParamPreset::to_string() const {
   std::vector<std::string> parts;

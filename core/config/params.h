@@ -3,6 +3,7 @@
 // declares or reads parameters; host only.
 #pragma once
 
+#include "core/config/image_size.h"
 #include "core/error.h"
 
 #include <cstddef>
@@ -39,11 +40,22 @@ struct ParamSetting {
   ConfigLocation place = {};
 };
 
-enum class ParamType { real, integer, flag, choice, text, real_list, integer_list, text_list };
+enum class ParamType {
+  real,
+  integer,
+  flag,
+  choice,
+  text,
+  real_list,
+  integer_list,
+  text_list,
+  size,  ///< image size: a number, or [height, width]
+};
 
+/// True if the text of a value may be a list.
 constexpr bool is_list(ParamType type) {
   return type == ParamType::real_list || type == ParamType::integer_list ||
-         type == ParamType::text_list;
+         type == ParamType::text_list || type == ParamType::size;
 }
 
 /// Range of a numeric row: {0, 1}, {0} (open above) or {}. Both ends are inclusive.
@@ -89,7 +101,7 @@ struct ParamRow {
 
 namespace detail {
 
-/// Value of a row. A choice is an index into ParamRow::choices. float and double are separate
+/// Value of a row. A choice is an index into ParamRow::choices, a size is {height, width}. float and double are separate
 /// types, since their shortest texts differ.
 using ParamValue = std::variant<double, float, std::int64_t, bool, std::string, std::vector<double>,
                                 std::vector<std::int64_t>, std::vector<std::string>>;
@@ -112,6 +124,7 @@ enum class MemberType : std::uint8_t {
   texts,         ///< std::vector<std::string>
   integers_i32,  ///< std::vector<std::int32_t>
   integers_i64,  ///< std::vector<std::int64_t>
+  size,          ///< ImageSize
 };
 
 template <class Member>
@@ -132,6 +145,8 @@ constexpr MemberType member_type() {
     return MemberType::integers_i32;
   } else if constexpr (std::is_same_v<Member, std::vector<std::int64_t>>) {
     return MemberType::integers_i64;
+  } else if constexpr (std::is_same_v<Member, ImageSize>) {
+    return MemberType::size;
   } else if constexpr (std::is_enum_v<Member>) {
     return member_type<std::underlying_type_t<Member>>();
   } else {
@@ -300,6 +315,12 @@ class ParamTable {
   ParamTable& text_list(std::string_view name, std::vector<std::string> Base::*member,
                         std::string_view help) {
     return add(ParamType::text_list, {name, "", help, ""}, member);
+  }
+  /// `bounds`: of height and width.
+  template <class Base>
+  ParamTable& size(std::string_view name, ImageSize Base::*member, Bounds bounds,
+                   std::string_view help) {
+    return add(ParamType::size, {name, "pixels", help, ""}, member, bounds);
   }
   template <class Enum, class Base>
   ParamTable& choice(std::string_view name, Enum Base::*member,

@@ -16,7 +16,8 @@ namespace detail {
 namespace {
 
 bool counts_in_integers(const ParamRow& row) {
-  return row.type == ParamType::integer || row.type == ParamType::integer_list;
+  return row.type == ParamType::integer || row.type == ParamType::integer_list ||
+         row.type == ParamType::size;
 }
 
 /// True for an end of a range that is just the limit of the type.
@@ -63,6 +64,7 @@ Bounds within_type(Bounds bounds, MemberType type) {
       return within(std::uint16_t{});
     case MemberType::i32:
     case MemberType::integers_i32:
+    case MemberType::size:
       return within(std::int32_t{});
     case MemberType::u32:
       return within(std::uint32_t{});

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -70,6 +71,13 @@ std::string identity_text(const SampleReader& feed) {
   return text;
 }
 
+/// The cross sections of the classes in pb if all samples come from one generator that knows them,
+/// whose classes are equally likely; otherwise empty.
+std::vector<double> cross_sections_of(const SampleReader& feed) {
+  const SampleInfo* const info = layouts::only_info(feed);
+  return info != nullptr ? info->cross_sections : std::vector<double>();
+}
+
 /// Number of processes: the classes of all sources.
 std::size_t processes_of(const SampleReader& feed) {
   std::size_t most = 1;
@@ -86,11 +94,16 @@ std::string lhe_head(const SampleReader& feed, const std::vector<Particle>& firs
                        [](const Particle& p) { return p.status == -1; });
   beams.resize(2, {});
   const std::size_t processes = processes_of(feed);
-  // IDWTUP = 4: weighted events. The unit of XSECUP is pb, but no cross section is modelled: 1.
+  // IDWTUP = 4: weighted events, whose mean weight is the cross section in pb (XSECUP); 1 if it is
+  // not modelled.
+  const std::vector<double> known = cross_sections_of(feed);
   text += fmt::format("{} {} {:.9e} {:.9e} 0 0 0 0 4 {}\n", beams[0].pdg, beams[1].pdg, beams[0].e,
                       beams[1].e, processes);
-  for (std::size_t i = 1; i <= processes; ++i)
-    text += fmt::format("{:.9e} {:.9e} {:.9e} {}\n", 1.0, 0.0, 1.0, i);
+  for (std::size_t i = 0; i < processes; ++i) {
+    const double section = known.empty() ? 1 : known[i];
+    const double most = known.empty() ? 1 : section * static_cast<double>(known.size());
+    text += fmt::format("{:.9e} {:.9e} {:.9e} {}\n", section, 0.0, most, i + 1);
+  }
   return text + "</init>\n";
 }
 
@@ -114,9 +127,16 @@ std::string hepmc_head(const SampleReader& feed) {
       kVersion, identity_text(feed));
 }
 
+/// The header of a HepMC event.
+struct HepmcEvent {
+  std::uint64_t number;
+  int process;
+  double weight;
+  double cross_section;  ///< sum over all processes, pb; 0: not modelled
+};
+
 /// A vertex is a pair of mothers, written before its first daughter.
-void add_hepmc(std::string& text, const std::vector<Particle>& particles, std::uint64_t event,
-               int process, double weight) {
+void add_hepmc(std::string& text, const std::vector<Particle>& particles, const HepmcEvent& event) {
   std::map<std::pair<int, int>, int> vertices;
   std::string lines;
   for (std::size_t i = 0; i < particles.size(); ++i) {
@@ -133,8 +153,12 @@ void add_hepmc(std::string& text, const std::vector<Particle>& particles, std::u
     lines += fmt::format("P {} {} {} {:.9e} {:.9e} {:.9e} {:.9e} {:.9e} {}\n", i + 1, vertex, p.pdg,
                          p.x, p.y, p.z, p.e, p.mass, p.status == -1 ? 4 : p.status);
   }
-  text += fmt::format("E {} {} {}\nU GEV MM\nW {:.9e}\nA 0 signal_process_id {}\n", event,
-                      vertices.size(), particles.size(), weight, process);
+  text += fmt::format("E {} {} {}\nU GEV MM\nW {:.9e}\n", event.number, vertices.size(),
+                      particles.size(), event.weight);
+  // Cross section, its error, and the numbers of accepted and attempted events: -1, not counted.
+  if (event.cross_section > 0)
+    text += fmt::format("A 0 GenCrossSection {:.9e} 0 -1 -1\n", event.cross_section);
+  text += fmt::format("A 0 signal_process_id {}\n", event.process);
   text += lines;
 }
 
@@ -150,7 +174,9 @@ bool is_event_record(const std::filesystem::path& path) {
 ExportReport export_event_records(SampleReader& feed, const std::filesystem::path& path,
                                   const std::function<void(std::uint64_t)>& progress) {
   const double gev = gev_of(feed);
-  const bool lhe = has_extension(path, ".lhe");
+  const bool lhe = has_extension(path, ".lhe"), numbered = feed.origins().size() == 1;
+  const std::vector<double> sections = cross_sections_of(feed);
+  const double all_sections = std::accumulate(sections.begin(), sections.end(), 0.0);
   AtomicFile file(path);
   std::uint64_t done = 0;
   std::string text;
@@ -167,11 +193,16 @@ ExportReport export_event_records(SampleReader& feed, const std::filesystem::pat
           particles_of(samples.x().subspan(row * width, count * record::kColumns), gev);
       if (done + row == 0) text += lhe ? lhe_head(feed, particles) : hepmc_head(feed);
       const int process = samples.label()[row] + 1;
-      const double weight = weighted ? double{samples.weight()[row]} : 1.0;
+      double weight = weighted ? double{samples.weight()[row]} : 1.0;
+      if (!sections.empty())
+        weight *=
+            sections[static_cast<std::size_t>(process - 1)] * static_cast<double>(sections.size());
+      // HepMC's numbers have 31 bits; the ids of a mixture's sources would repeat.
+      const std::uint64_t number = numbered ? samples.slots[row].sample & 0x7fffffff : done + row;
       if (lhe) {
         add_lhe(text, particles, process, weight);
       } else {
-        add_hepmc(text, particles, done + row, process, weight);
+        add_hepmc(text, particles, {number, process, weight, all_sections});
       }
     }
     done += static_cast<std::uint64_t>(samples.count());

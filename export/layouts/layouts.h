@@ -23,6 +23,7 @@ ExportLayout columns();
 ExportLayout calochallenge();
 ExportLayout jetnet();
 ExportLayout icecube();
+ExportLayout kinematics();
 
 /// The layout `columns` for images. Writing u8 throws a data error if a value is outside [0,
 /// 1].

@@ -54,6 +54,12 @@ struct MuonPairRates {
     return {amplitude(left, left) + amplitude(right, right), 2 * amplitude(left, right)};
   }
 
+  /// Total cross section in pb: dsigma/dOmega = |M|^2 / (64 pi^2 s), integrated. (hbar c)^2:
+  /// CODATA 2018, in GeV^2 pb.
+  double cross_section(double sqrt_s) const {
+    constexpr double kPicobarns = 3.893793721e8;
+    return kPicobarns * sqrt_s * sqrt_s / (48 * std::numbers::pi) * (same + opposite);
+  }
   /// Fraction of events distributed as (1 + c)^2; the others are distributed as (1 - c)^2.
   double forward_share() const { return same / (same + opposite); }
   /// A_FB; the density of c is 3/8 (1 + c^2) + A_FB c.
@@ -110,7 +116,11 @@ struct EeMumu {
     info.version = 2;
     info.summary = "Angles of single e+ e- -> mu+ mu- events; class: energy";
     info.reference = "tree-level helicity amplitudes of photon and Z, massless leptons";
-    for (const double energy : params.energies) info.classes.push_back(shortest(energy) + " GeV");
+    for (const double energy : params.energies) {
+      info.classes.push_back(shortest(energy) + " GeV");
+      info.cross_sections.push_back(
+          MuonPairRates::at(energy, constants(params)).cross_section(energy));
+    }
     const auto [low, high] = std::minmax_element(params.energies.begin(), params.energies.end());
     info.latents = {
         {"sqrt_s", "centre-of-mass energy", "GeV", static_cast<float>(*low),

@@ -120,7 +120,8 @@ std::int64_t IfsMulti::cells(SampleShape shape) const {
   const std::int64_t grid = grid_of(side) + 2 * kBorder;
   const std::int64_t of_instances = params_.instances_high * (grid * grid + 1);
   if (params_.background == Ifs::Background::black) return of_instances;
-  const std::int64_t points = diamond_square::points_for(diamond_square::levels_for(side));
+  const std::int64_t points =
+      diamond_square::points_for(diamond_square::levels_for(longer_of(shape.width, shape.height)));
   return of_instances + points * points;
 }
 

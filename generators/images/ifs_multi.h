@@ -109,7 +109,7 @@ struct IfsMulti {
     truth.latents[0] = static_cast<float>(scene.count);
     truth.latents[1] = scene.ground.decay;
     for (int i = 0; i < scene.count; ++i) {
-      truth.present[i] = draw_instance(draw, colours, side, scene.grid, scene.instance[i],
+      truth.present[i] = draw_instance(draw, colours, key.shape, scene.grid, scene.instance[i],
                                        truth.latents + kImageLatents + i * kInstanceLatents);
     }
     // The frontmost fractal is fully visible.
@@ -145,7 +145,7 @@ struct IfsMulti {
     }
     if (params_.background == Ifs::Background::black) return;
     diamond_square::make(team, scene.rng, scene.ground.decay,
-                         diamond_square::levels_for(side_of(scene.width, scene.height)),
+                         diamond_square::levels_for(longer_of(scene.width, scene.height)),
                          largest + params_.instances_high);
   }
 
@@ -175,7 +175,7 @@ struct IfsMulti {
       if (math::max(colour.r, math::max(colour.g, colour.b)) >= 0.5f / 255) return colour;
     }
     if (params_.background == Ifs::Background::black) return {};
-    const int levels = diamond_square::levels_for(side_of(scene.width, scene.height));
+    const int levels = diamond_square::levels_for(longer_of(scene.width, scene.height));
     const Cell height = cells[largest_at(scene) + params_.instances_high +
                               y * diamond_square::points_for(levels) + x];
     return ifs::background(scene.ground, std::bit_cast<float>(height));
@@ -183,6 +183,9 @@ struct IfsMulti {
 
  private:
   WS_INLINE static constexpr int side_of(int width, int height) {
+    return width < height ? width : height;
+  }
+  WS_INLINE static constexpr int longer_of(int width, int height) {
     return width > height ? width : height;
   }
   WS_INLINE static constexpr int grid_of(int side) { return side < 2 ? 1 : side / 2; }
@@ -198,16 +201,19 @@ struct IfsMulti {
   }
 
   /// Draws an instance from six words of `draw` and four of `colours`; returns its class.
-  WS_INLINE std::int32_t draw_instance(RngStream& draw, RngStream& colours, int side, int grid,
-                                       Instance& one, float* latents) const {
+  WS_INLINE std::int32_t draw_instance(RngStream& draw, RngStream& colours, SampleShape shape,
+                                       int grid, Instance& one, float* latents) const {
+    const int side = side_of(shape.width, shape.height);
     const auto k = static_cast<int>(draw.integer(static_cast<std::uint32_t>(params_.categories)));
     const ifs::Category& category = rows_.category[k];
     const int variation = category.variation[draw.integer(category.usable)];
     const float size = draw.uniform(params_.size_low, params_.size_high);
     one.side = static_cast<std::int32_t>(size * static_cast<float>(side));
     if (one.side < 1) one.side = 1;
-    one.left = static_cast<int>(draw.integer(static_cast<std::uint32_t>(side))) - one.side / 2;
-    one.top = static_cast<int>(draw.integer(static_cast<std::uint32_t>(side))) - one.side / 2;
+    const int left = (shape.width - side) / 2, top = (shape.height - side) / 2;
+    one.left =
+        left + static_cast<int>(draw.integer(static_cast<std::uint32_t>(side))) - one.side / 2;
+    one.top = top + static_cast<int>(draw.integer(static_cast<std::uint32_t>(side))) - one.side / 2;
     const std::uint32_t turns = draw.integer(8);
     const bool transposed = (turns & 4u) != 0;
     one.style = ifs::draw_counts(colours);
@@ -229,8 +235,12 @@ struct IfsMulti {
     const float half = 0.5f * static_cast<float>(one.side), whole = static_cast<float>(side);
     latents[0] = static_cast<float>(k);
     latents[1] = static_cast<float>(variation);
-    latents[2] = (static_cast<float>(one.left) + half) / whole;
-    latents[3] = (static_cast<float>(one.top) + half) / whole;
+    const auto from_square = [whole](int corner, float centre, int extent) {
+      return ((static_cast<float>(corner) + centre) - 0.5f * (static_cast<float>(extent) - whole)) /
+             whole;
+    };
+    latents[2] = from_square(one.left, half, shape.width);
+    latents[3] = from_square(one.top, half, shape.height);
     latents[4] = size;
     latents[5] = one.style.hue;
     return k;

@@ -33,7 +33,7 @@ inline ObjectContext& object_context() {
 }
 
 template <class F>
-std::unique_ptr<Generator> make_own(const std::vector<ParamSetting>& settings, int size,
+std::unique_ptr<Generator> make_own(const std::vector<ParamSetting>& settings, ImageSize size,
                                     const Generators& others) {
   return std::make_unique<OwnGenerator>(FunctorGenerator<F>::make(settings, size, others),
                                         object_context().header, settings, size);

@@ -220,7 +220,7 @@ CompiledHeader compile_own_generator(const std::string& name, OwnCheck check,
 }
 
 OwnGenerator::OwnGenerator(std::unique_ptr<Generator> made, OwnHeader header,
-                           std::vector<ParamSetting> settings, int size)
+                           std::vector<ParamSetting> settings, ImageSize size)
     : made_(std::move(made)),
       header_(std::move(header)),
       settings_(std::move(settings)),

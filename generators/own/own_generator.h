@@ -60,7 +60,7 @@ struct OwnHeader {
 class OwnGenerator final : public Generator {
  public:
   OwnGenerator(std::unique_ptr<Generator> made, OwnHeader header,
-               std::vector<ParamSetting> settings, int size);
+               std::vector<ParamSetting> settings, ImageSize size);
   ~OwnGenerator() override;
 
   const std::string& hash() const { return header_.hash; }
@@ -77,7 +77,7 @@ class OwnGenerator final : public Generator {
   std::unique_ptr<Generator> made_;
   OwnHeader header_;
   std::vector<ParamSetting> settings_;
-  int size_;
+  ImageSize size_;
   std::unique_ptr<Generator> on_gpu_;  ///< if planned on a GPU
 };
 

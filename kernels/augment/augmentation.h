@@ -158,6 +158,7 @@ struct Augmentation {
   Padding padding = Padding::zero;
   Interpolation interpolation = Interpolation::bilinear;
   bool erase_noise = false;  ///< true: fills the box with noise instead of the mean
+  bool mask_only = false;    ///< true: masked patches keep their pixels
   std::int32_t colour_count = 0;
   std::int32_t colour_at_emission = 0;  ///< number of steps applied at emission: those before the
                                         ///< blur or the first whole-image step

@@ -212,7 +212,12 @@ class ListWriter {
         [&]<class P>(const P& own) {
           using Op = typename P::Operation;
           const typename P::Values& params = own;
-          writer_.section(Op::kInfo.name, [&] { writer_.table(params_table<Op>(), params); });
+          std::string_view unwritten;  // so that the identity of runs without it stays the same
+          if constexpr (requires { params.fill == augment::MaskFill::mean; }) {
+            if (params.fill == augment::MaskFill::mean) unwritten = "fill";
+          }
+          writer_.section(Op::kInfo.name,
+                          [&] { writer_.table(params_table<Op>(), params, {unwritten}); });
         },
         values_.list[next_].params);
     ++next_;

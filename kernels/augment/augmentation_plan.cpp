@@ -109,8 +109,7 @@ void resize_first(const Augmentations& values, AugmentationPlan& plan) {
   }
   AugmentStep& fit = plan.geometry[plan.geometry_count++];
   fit = {op_of<augment::Crop>, {}, 1, {}};
-  fit.value[0] = static_cast<float>(std::min(plan.out.width, plan.out.height));
-  fit.value[1] = 1;  // in the centre
+  fit.value[1] = 1;  // the image just covers the output; in the centre
 }
 
 AugmentGroup plan_group(const GroupSetting& setting) {

@@ -5,6 +5,8 @@
 #include "kernels/random/math.h"
 #include "kernels/runtime/macros.h"
 
+#include <cstdint>
+
 namespace wellspring {
 
 /// Width and height of an image in pixels.
@@ -12,6 +14,19 @@ struct FrameSize {
   int width = 0, height = 0;
   friend constexpr bool operator==(FrameSize, FrameSize) = default;
 };
+
+/// The factor to / from that enlarges or shrinks a frame until it just covers another one.
+struct CoveringScale {
+  int to, from;  ///< pixels
+
+  /// A side after scaling, rounded down; exact for the side that decides.
+  WS_INLINE int of(int side) const { return static_cast<int>(std::int64_t{side} * to / from); }
+};
+WS_INLINE CoveringScale covering_scale(FrameSize frame, FrameSize out) {
+  const bool by_width =
+      std::int64_t{out.width} * frame.height > std::int64_t{out.height} * frame.width;
+  return by_width ? CoveringScale{out.width, frame.width} : CoveringScale{out.height, frame.height};
+}
 
 /// Maps (x, y, 1) to the point (m0 x + m1 y + m2, m3 x + m4 y + m5) / (m6 x + m7 y + m8).
 struct Homography {

@@ -36,6 +36,8 @@ inline constexpr int kMostLatents = 64;
 struct LatentRoles {
   std::int32_t count = 0;
   float source_side = 1, out_side = 1;  ///< pixels per image side, for source and output
+  /// Corners of the largest central squares, pixels; positions in image sides start there.
+  float source_left = 0, source_top = 0, out_left = 0, out_top = 0;
   LatentRole role[kMostLatents] = {};
   bool fraction[kMostLatents] = {};  ///< per latent: true if in image sides, false if in pixels
 
@@ -102,14 +104,18 @@ WS_HD inline void map_latents(const Augmentation& a, const LatentRoles& roles, f
         [[fallthrough]];
       case LatentRole::position_x: {
         // Solves (m - p w) d = p w - origin for d, where p is the point in the source.
-        const float x = latents[i] * roles.source_unit(i),
-                    y = latents[i + 1] * roles.source_unit(i + 1);
+        const bool square = roles.fraction[i];
+        const float x = latents[i] * roles.source_unit(i) + (square ? roles.source_left : 0.f),
+                    y = latents[i + 1] * roles.source_unit(i + 1) +
+                        (square ? roles.source_top : 0.f);
         const float xx = a.m00 - x * a.w_x, xy = a.m01 - x * a.w_y;
         const float yx = a.m10 - y * a.w_x, yy = a.m11 - y * a.w_y;
         const float rx = x * a.w - a.origin_x, ry = y * a.w - a.origin_y;
         const float inverse = 1 / (xx * yy - xy * yx);
-        latents[i] = ((yy * rx - xy * ry) * inverse + a.centre_x) / roles.out_unit(i);
-        latents[i + 1] = ((xx * ry - yx * rx) * inverse + a.centre_y) / roles.out_unit(i + 1);
+        const float left = square ? roles.out_left : 0.f, top = square ? roles.out_top : 0.f;
+        latents[i] = (((yy * rx - xy * ry) * inverse + a.centre_x) - left) / roles.out_unit(i);
+        latents[i + 1] =
+            (((xx * ry - yx * rx) * inverse + a.centre_y) - top) / roles.out_unit(i + 1);
         break;
       }
       case LatentRole::angle: {

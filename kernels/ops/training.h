@@ -176,6 +176,33 @@ constexpr std::int32_t item_scores(std::int32_t targets) {
   return 2 * targets + 1;
 }
 
+/// An image as square patches, counted row by row; the values of a patch are in the order (row,
+/// column, channel).
+struct PatchPixels {
+  SampleShape shape;
+  std::int32_t side = 1;  ///< pixels; divides height and width
+  WS_HD constexpr std::int32_t across() const { return shape.width / side; }
+  WS_HD constexpr std::int32_t count() const { return across() * (shape.height / side); }
+  WS_HD constexpr std::int32_t values() const { return side * side * shape.channels; }
+  /// Index in the image of value `v` of a patch.
+  WS_HD constexpr std::int64_t place(std::int32_t patch, std::int32_t v) const {
+    const std::int32_t line = side * shape.channels, y = v / line, down = patch / across();
+    const std::int32_t column = (patch - down * across()) * side;
+    return (std::int64_t{down * side + y} * shape.width + column) * shape.channels + v - y * line;
+  }
+};
+
+/// Copies batch.x to `visible`, with 0 in the masked patches (batch.mask) of `side` pixels.
+void hide_patches(Stream& stream, const BatchView& batch, std::int32_t side, void* visible);
+
+/// Masked-image modelling: the head's outputs are [patches, values]. The mean squared error of the
+/// masked patches (`mask` [batch, patches], 1: masked), whose values are scaled to mean 0 and
+/// variance 1 in each patch (He et al. 2022, section 3). `x`: the images, in the type of the
+/// gradient. No scores.
+void masked_patch_loss(Stream& stream, const HeadSlice& head, const LossInput& in,
+                       const PatchPixels& patches, const void* x, const std::uint8_t* mask,
+                       const LossResult& out);
+
 /// First part of a step's line of metrics; the sums are in MetricsRing.
 struct StepMetrics {
   std::uint64_t step = 0;

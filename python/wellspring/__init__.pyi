@@ -19,7 +19,7 @@ class Batch(dict[str, Any]):
     def __getattr__(self, name: str) -> Any: ...
 
 class Generator:
-    def __init__(self, name: str, *, size: int = 64, seed: int = 0, device: Any = "cpu", threads: int = 0,
+    def __init__(self, name: str, *, size: int | tuple[int, int] = 64, seed: int = 0, device: Any = "cpu", threads: int = 0,
                  plane: bool = False, augment: list[Any] | None = None, normalise: Any = None,
                  **parameters: Any) -> None: ...
     from_numpy = NumpyGenerator
@@ -88,9 +88,9 @@ def train(config: Config, overrides: str | Iterable[str] = (), *, set: Mapping[s
           callback: Callable[[Report], Any] | None = None, resume: str = "auto") -> Report: ...
 def load(checkpoint: str | os.PathLike[str]) -> dict[str, Any]: ...
 def export(what: Config, out: str | os.PathLike[str], *, count: int | None = None, first: int = 0, seed: int = 0,
-           size: int = 64, plane: bool = False, device: Any = "cpu", split: str = "train", step: int = 0,
+           size: int | tuple[int, int] = 64, plane: bool = False, device: Any = "cpu", split: str = "train", step: int = 0,
            overrides: str | Iterable[str] = (), layout: str = "", pixels: str = "f32", channels: str = "last",
            **parameters: Any) -> list[str]: ...
-def preview(what: Config, *, count: int | None = 36, first: int = 0, seed: int = 0, size: int = 64, plane: bool = False,
+def preview(what: Config, *, count: int | None = 36, first: int = 0, seed: int = 0, size: int | tuple[int, int] = 64, plane: bool = False,
             device: Any = "cpu", split: str = "train", step: int = 0, overrides: str | Iterable[str] = (),
             **parameters: Any) -> Picture: ...

@@ -9,6 +9,7 @@ import numpy as np
 from . import _core
 
 LARGEST_ID = 2**63 - 1
+LARGEST_SIDE = 1 << 14
 
 
 def whole(name, value, low, high):
@@ -20,6 +21,15 @@ def whole(name, value, low, high):
     if not low <= number <= high:
         raise _core.ConfigError(f"{name} = {number} is out of range\n  choose an integer from {low} to {high}")
     return number
+
+
+def image_size(value):
+    """(height, width) of `size`: one number for squares, or both; otherwise an exception."""
+    if not isinstance(value, (tuple, list)):
+        value = (value, value)
+    if len(value) != 2:
+        raise _core.ConfigError(f"size = {value!r} is not a size\n  give one number, or (height, width)")
+    return tuple(whole("size", side, 1, LARGEST_SIDE) for side in value)
 
 
 def text(name, value):

@@ -3,11 +3,10 @@
 import json
 
 from . import _core
-from ._arguments import LARGEST_ID, as_json, device_name, rows_of, setting, text, whole
+from ._arguments import LARGEST_ID, as_json, device_name, image_size, rows_of, setting, text, whole
 from ._batch import Batch
 from ._numpy_generator import NumpyGenerator
 
-LARGEST_SIDE = 1 << 14
 MOST_ROWS = 1 << 24
 
 
@@ -39,7 +38,7 @@ class Generator:
     """Samples of one generator. Sample i is a pure function of name, parameters, seed and i.
 
     name         one of wellspring.generators(), or a header of yours: "./NAME.h"
-    size         side of square images in pixels; events and sets ignore it
+    size         side of square images in pixels, or (height, width); events and sets ignore it
     seed         seed of all samples
     device       "cpu", "cuda", "cuda:N" or "auto"
     threads      CPU threads; 0: as many as `wellspring doctor` shows
@@ -60,7 +59,7 @@ class Generator:
         self._core = _core.Generator(
             text("name", name),
             [(key, setting(key, value)) for key, value in parameters.items()],
-            whole("size", size, 1, LARGEST_SIDE),
+            image_size(size),
             whole("seed", seed, 0, LARGEST_ID),
             device_name(device),
             whole("threads", threads, 0, 1024),

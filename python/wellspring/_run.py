@@ -4,9 +4,8 @@ import json
 import os
 
 from . import _core
-from ._arguments import LARGEST_ID, device_name, setting, text, whole
+from ._arguments import LARGEST_ID, device_name, image_size, setting, text, whole
 from ._configuration import settings
-from ._generator import LARGEST_SIDE
 
 MOST_SAMPLES = 1 << 40
 
@@ -52,11 +51,11 @@ def _samples(what, count, first, seed, size, plane, device, split, step, overrid
             raise _core.ConfigError(f"overrides, split and step are for configurations, not for the generator '{what}'")
         count = whole("count", count, 1, MOST_SAMPLES)
         named = [(key, setting(key, value)) for key, value in parameters.items()]
-        return _core.generator_samples(what, named, whole("size", size, 1, LARGEST_SIDE), whole("seed", seed, 0, LARGEST_ID),
+        return _core.generator_samples(what, named, image_size(size), whole("seed", seed, 0, LARGEST_ID),
                                        whole("first", first, 0, LARGEST_ID + 1 - count), count, bool(plane),
                                        device_name(device))
     if isinstance(what, str) and not what.endswith((".yaml", ".yml")) and not os.path.isfile(what):
-        _core.Generator(what, [], 64, 0, "cpu", 0, False, "{}")  # refuses the name, with the nearest one
+        _core.Generator(what, [], (64, 64), 0, "cpu", 0, False, "{}")  # refuses the name, with the nearest one
     if parameters:
         raise _core.ConfigError(f"unknown argument '{next(iter(parameters))}'\n"
                                 "  parameters are for generators; a configuration has overrides")

@@ -26,7 +26,7 @@ class CachedRows final : public Dataset {
   std::string location(std::int64_t row) const override { return data_->location(row); }
   std::string place(std::int64_t row) const override { return data_->place(row); }
   std::string summary() const override { return data_->summary(); }
-  std::string size_advice(int size) const override { return data_->size_advice(size); }
+  std::string size_advice(ImageSize size) const override { return data_->size_advice(size); }
   std::uint64_t held_bytes() const override { return rows_bytes() + data_->held_bytes(); }
   void hold(std::span<std::byte> memory) override {
     if (data_->held_bytes() > 0) data_->hold(memory.subspan(rows_bytes()));

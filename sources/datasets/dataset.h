@@ -2,6 +2,7 @@
 // code that reads rows (ring, resident data, evaluation). Host only.
 #pragma once
 
+#include "core/config/image_size.h"
 #include "core/io/element_type.h"
 #include "generators/sample_info.h"
 #include "kernels/batch/batch.h"
@@ -64,8 +65,8 @@ class Dataset {
   virtual std::string place(std::int64_t row) const = 0;
   /// Text for the start of a run: "500 images of 10 classes, 32x32, from x.npy", and omitted rows.
   virtual std::string summary() const = 0;
-  /// Advice for messages if the size of rows differs from `size` x `size`.
-  virtual std::string size_advice(int size) const = 0;
+  /// Advice for messages if the size of rows differs from `size`.
+  virtual std::string size_advice(ImageSize size) const = 0;
   virtual std::unique_ptr<RowReader> reader() const = 0;
   /// True if rows must be decoded: the data set is one of image files.
   virtual bool encoded() const { return false; }

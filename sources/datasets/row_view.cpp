@@ -71,7 +71,7 @@ class RowView final : public Dataset {
   std::string location(std::int64_t row) const override { return data_->location(of(row)); }
   std::string place(std::int64_t row) const override { return data_->place(of(row)); }
   std::string summary() const override { return data_->summary() + remark_; }
-  std::string size_advice(int size) const override { return data_->size_advice(size); }
+  std::string size_advice(ImageSize size) const override { return data_->size_advice(size); }
   bool encoded() const override { return data_->encoded(); }
   void keep_encoded() override { data_->keep_encoded(); }
   std::uint64_t held_bytes() const override { return data_->held_bytes(); }

@@ -44,8 +44,10 @@ std::string ArrayRows::summary() const {
   return text;
 }
 
-std::string ArrayRows::size_advice(int /*size*/) const {
-  return "resize the images and store them again";
+std::string ArrayRows::size_advice(ImageSize /*size*/) const {
+  const SampleShape shape = layout_.sample.shape();
+  return fmt::format("set data.size: {}, or resize the images and store them again",
+                     ImageSize(shape.height, shape.width).to_string());
 }
 
 BadNumber bad_number(double stored) {

@@ -39,7 +39,7 @@ class ArrayRows : public Dataset {
   std::string location(std::int64_t row) const override;
   std::string place(std::int64_t row) const override;
   std::string summary() const override;
-  std::string size_advice(int size) const override;
+  std::string size_advice(ImageSize size) const override;
   /// True if an export scaled the values as its run's `normalise` says.
   bool normalised() const { return normalised_; }
 

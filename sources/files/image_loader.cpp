@@ -72,19 +72,18 @@ ImageHeader ImageLoader::checked_header(std::int64_t image) {
 
 SampleShape ImageLoader::measure(std::int64_t image) {
   const ImageHeader header = open(image);
-  const int side = rules_.resize > 0 ? rules_.resize : rules_.canvas;
-  if (side > 0) return {side, side, rules_.shape.channels};
+  const ImageSize size = rules_.resize.given() ? rules_.resize : rules_.canvas;
+  if (size.given()) return {size.height, size.width, rules_.shape.channels};
   return {header.height, header.width, rules_.shape.channels};
 }
 
 void ImageLoader::check_size(std::int64_t image, const ImageHeader& header) const {
   if (header.width == rules_.shape.width && header.height == rules_.shape.height) return;
-  refuse(
-      image, fmt::format("image of {}x{} pixels", header.width, header.height),
-      fmt::format("{} has {}x{}, but all images of a set must have the same size",
-                  set_.location(rules_.measured_from), rules_.shape.width, rules_.shape.height),
-      rules_.advice("resize", std::to_string(std::min(rules_.shape.width, rules_.shape.height))) +
-          " (shorter side, then centre crop), or make all files the same size");
+  refuse(image, fmt::format("image of {}x{} pixels", header.width, header.height),
+         fmt::format("{} has {}x{}, but all images of a set must have the same size",
+                     set_.location(rules_.measured_from), rules_.shape.width, rules_.shape.height),
+         rules_.advice("resize", ImageSize(rules_.shape.height, rules_.shape.width).to_string()) +
+             " (with a centre crop), or make all files the same size");
 }
 
 std::uint8_t* ImageLoader::make_room(const ImageHeader& header) {
@@ -104,7 +103,7 @@ void ImageLoader::decode(std::int64_t image, const ImageHeader& header, std::uin
 
 void ImageLoader::read(std::int64_t image, std::uint8_t* row) {
   const ImageHeader header = open(image);
-  if (rules_.resize == 0 && rules_.canvas == 0) check_size(image, header);
+  if (!rules_.resize.given() && rules_.canvas == 0) check_size(image, header);
   const FrameSize own = {header.width, header.height}, size = stored_size(header);
   const bool resizes = own != size, grey = rules_.shape.channels == 1;
   const std::size_t pixels =
@@ -115,8 +114,8 @@ void ImageLoader::read(std::int64_t image, std::uint8_t* row) {
     const TraceSpan span(stages::kResize);
     if (grey) resized_.resize(3 * pixels);
     std::uint8_t* const to = grey ? resized_.data() : row;
-    if (rules_.resize > 0)
-      resizer_.resize_and_crop(rgb, own, rules_.resize, to);
+    if (rules_.resize.given())
+      resizer_.resize_and_crop(rgb, own, size, to);
     else
       resizer_.resize(rgb, own, size, to);
     rgb = to;
@@ -129,7 +128,7 @@ void ImageLoader::read(std::int64_t image, std::uint8_t* row) {
 }
 
 FrameSize ImageLoader::stored_size(const ImageHeader& header) const {
-  if (rules_.resize > 0) return {rules_.resize, rules_.resize};
+  if (rules_.resize.given()) return {rules_.resize.width, rules_.resize.height};
   const int longer = std::max(header.width, header.height), side = rules_.canvas;
   if (side == 0 || longer <= side) return {header.width, header.height};
   const auto scaled = [&](int length) {
@@ -144,7 +143,7 @@ void ImageLoader::check(std::int64_t image) {
   set_.read(image, encoded_, kFirstBytes);
   if (encoded_.size() == kFirstBytes && !decoder_.has_header(encoded_)) set_.read(image, encoded_);
   const ImageHeader header = checked_header(image);
-  if (rules_.resize == 0 && rules_.canvas == 0) check_size(image, header);
+  if (!rules_.resize.given() && rules_.canvas == 0) check_size(image, header);
 }
 
 void ImageLoader::verify(std::int64_t image) {

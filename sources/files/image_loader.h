@@ -2,6 +2,7 @@
 // folders and archives; host only.
 #pragma once
 
+#include "core/config/image_size.h"
 #include "kernels/batch/batch.h"
 #include "sources/datasets/dataset.h"
 #include "sources/files/image_codec.h"
@@ -19,7 +20,7 @@ struct ImageRules {
   std::int64_t max_pixels = std::int64_t{1} << 26;  ///< checked in the header
   bool convert = false;                             ///< accept images that are not 8-bit RGB
   ExifRotation rotation = ExifRotation::apply;
-  int resize = 0;                  ///< 0: off
+  ImageSize resize;                ///< not given: off
   int canvas = 0;                  ///< side of the square that holds a row's image; 0: off, and
                                    ///< without `resize` all images have one size
   SampleShape shape;               ///< shape of every row; see measure()

@@ -51,14 +51,11 @@ void ImageResizer::Axis::fill(int input_length, int scaled_length, int output_si
   }
 }
 
-void ImageResizer::resize_and_crop(const std::uint8_t* rgb, FrameSize size, int side,
+void ImageResizer::resize_and_crop(const std::uint8_t* rgb, FrameSize size, FrameSize to,
                                    std::uint8_t* out) {
-  const int shorter = std::min(size.width, size.height);
-  const auto scaled = [&](int length) {  // truncated
-    return static_cast<int>(std::int64_t{side} * length / shorter);
-  };
-  across_.fill(size.width, scaled(size.width), side);
-  down_.fill(size.height, scaled(size.height), side);
+  const CoveringScale scale = covering_scale(size, to);
+  across_.fill(size.width, scale.of(size.width), to.width);
+  down_.fill(size.height, scale.of(size.height), to.height);
   run(rgb, size.width, out);
 }
 

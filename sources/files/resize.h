@@ -8,14 +8,16 @@
 
 namespace wellspring {
 
-/// Gives the same bytes as torchvision's Resize and CenterCrop on a Pillow image. Each output pixel is a mean weighted by a triangle whose half-width is an output pixel (or an input
-/// pixel, when enlarging). The horizontal pass comes first, and both passes round to bytes. Source:
+/// Gives the same bytes as torchvision's Resize and CenterCrop on a Pillow image. Each output pixel is
+/// a mean weighted by a triangle whose half-width is an output pixel (or an input pixel, when
+/// enlarging). The horizontal pass comes first, and both passes round to bytes. Source:
 /// Pillow, Resample.c, before version 13, which swaps the passes of some narrow images. Keeps
 /// tables and rows, so each thread needs its own.
 class ImageResizer {
  public:
-  /// Resize(side) and CenterCrop(side): `rgb` [size, 3] to `out` [side, side, 3].
-  void resize_and_crop(const std::uint8_t* rgb, FrameSize size, int side, std::uint8_t* out);
+  /// Resizes to the smallest size with the same proportions that covers `to`, and crops in the
+  /// centre: `rgb` [size, 3] to `out` [to, 3]. For squares, Resize(side) and CenterCrop(side).
+  void resize_and_crop(const std::uint8_t* rgb, FrameSize size, FrameSize to, std::uint8_t* out);
   /// Resize: `rgb` [size, 3] to `out` [to, 3].
   void resize(const std::uint8_t* rgb, FrameSize size, FrameSize to, std::uint8_t* out);
 

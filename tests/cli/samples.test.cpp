@@ -18,7 +18,7 @@
 namespace wellspring::test {
 namespace {
 
-/// `COMMAND GENERATOR` for images of 24 pixels with the quick parameters of the golden file.
+/// `COMMAND GENERATOR` for images of 20 x 24 pixels with the quick parameters of the golden file.
 std::vector<std::string> arguments_of(const std::string& command, const std::string& generator,
                                       const std::vector<std::string>& more) {
   std::vector<std::string> arguments = {command, generator};
@@ -26,7 +26,7 @@ std::vector<std::string> arguments_of(const std::string& command, const std::str
     arguments.push_back(setting.name + "=" + setting.value);
   }
   if (find_generator(generator).kind == SampleKind::image)
-    arguments.insert(arguments.end(), {"--size", "24"});
+    arguments.insert(arguments.end(), {"--size", "20,24"});
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }

@@ -127,6 +127,84 @@ TEST(ExportLayout, WritesCaloChallengeShowersInMev) {
   }
 }
 
+struct FourVector {
+  double e = 0, x = 0, y = 0, z = 0;
+  void add(double energy, double px, double py, double pz) {
+    e += energy;
+    x += px;
+    y += py;
+    z += pz;
+  }
+  double mass() const { return std::sqrt(std::max(0.0, e * e - x * x - y * y - z * z)); }
+};
+
+// Invariant masses of the final particles of jets with pt = 500 GeV (W without radiation), and of
+// decays at rest. A component has the rounding 2^-24 of its size and about eight more of the generator,
+// so angles are known to 8 * 2^-24 and a mass to E / m times that. From E in f32, it is E^2 / m^2.
+TEST(ExportLayout, WritesKinematicsInDoublePrecision) {
+  struct Case {
+    std::string generator;
+    Settings settings;
+    double mass, energy;
+  };
+  for (const auto& [generator, settings, mass, energy] :
+       {Case{"lund_shower",
+             {{"classes", "[W]"}, {"alpha_s", "0"}, {"eta_max", "0.5"}, {"columns", "record"}},
+             80.377,
+             600},
+        {"lund_shower",
+         {{"classes", "[W]"}, {"alpha_s", "0"}, {"eta_max", "0.5"}, {"columns", "kinematics"}},
+         80.377,
+         600},
+        {"rambo", {{"preset", "top_pair_decays"}, {"columns", "record"}}, 500, 500},
+        {"ee_mumu", {{"energies", "[91.2]"}, {"columns", "record"}}, 91.2, 91.2}}) {
+    SCOPED_TRACE(generator + " " + settings.back().value);
+    const test::TemporaryFolder folder;
+    export_to(folder / "a.npz", generator, settings, "kinematics");
+    const NpyArray stored = read_npz(folder / "a.npz", "kinematics"),
+                   items = read_npz(folder / "a.npz", "x");
+    EXPECT_EQ(stored.spec.type, ElementType::f64);
+    ASSERT_EQ(stored.spec.shape.size(), 3u);
+    const auto most = static_cast<std::size_t>(stored.spec.shape[1]);
+    const auto columns = static_cast<std::size_t>(items.spec.shape[1]);
+    const std::vector<double> offsets = npz_values(folder / "a.npz", "offsets");
+    const auto values = stored.as<double>();
+    const auto x = items.as<float>();
+    const bool record = columns == 9;
+    double worst = 0, worst_from_e = 0;
+    for (std::size_t row = 0; row < 23; ++row) {
+      FourVector sum, from_e;
+      const auto first = static_cast<std::size_t>(offsets[row]);
+      const std::size_t count = static_cast<std::size_t>(offsets[row + 1]) - first;
+      for (std::size_t i = 0; i < most; ++i) {
+        const double* const v = values.data() + (row * most + i) * 4;
+        if (i >= count) {
+          EXPECT_TRUE(v[0] == 0 && v[1] == 0 && v[2] == 0 && v[3] == 0);
+          continue;
+        }
+        const float* const item = x.data() + (first + i) * columns;
+        if (record && item[6] != 1) continue;  // not a final particle
+        sum.add(std::sqrt(std::pow(v[0] * std::cosh(v[1]), 2) + v[3] * v[3]), v[0] * std::cos(v[2]),
+                v[0] * std::sin(v[2]), v[0] * std::sinh(v[1]));
+        if (record) from_e.add(item[0], item[1], item[2], item[3]);
+      }
+      worst = std::max(worst, std::abs(sum.mass() - mass) / mass);
+      worst_from_e = std::max(worst_from_e, std::abs(from_e.mass() - mass) / mass);
+    }
+    EXPECT_LT(worst, 8 * 0x1p-24 * energy / mass);
+    if (generator == "lund_shower" && record) {
+      EXPECT_LT(worst, worst_from_e);
+    }
+  }
+  const test::TemporaryFolder folder;
+  const auto refused = [&](const std::string& generator) {
+    return test::message_of(ErrorKind::config,
+                            [&] { export_to(folder / "b.npz", generator, {}, "kinematics"); });
+  };
+  for (const char* const generator : {"rambo", "shapes", "ee_mumu"})
+    test::expect_parts(refused(generator), {"'kinematics'", "columns=record"});
+}
+
 // Compares the features with the momenta of the npz export. Each number is rounded to f32 once,
 // with a relative error of 2^-24; differences of angles below pi, and of eta below 16, are within
 // 2^-21. For jets of 400 GeV with a mass of 80 GeV, E^2 - p^2 in f32 has a relative error of at

@@ -101,6 +101,8 @@ class Bytes(unittest.TestCase):
                 with np.errstate(over="ignore"):
                     np.testing.assert_array_equal(f16.x.view(np.uint16), f32.x.astype(np.float16).view(np.uint16))
                 np.testing.assert_array_equal(f16.label, f32.label)
+        oblong = ws.Generator("shapes", size=(20, 36), augment=["simclr"]).batch(5, 8)
+        self.assertEqual(oblong.x.shape, (8, 20, 36, 3))
         g = ws.Generator("shapes", size=31, augment=["simclr"])
         x = g.batch(5, 8).x
         want = np.floor(np.float32(255) * x + np.float32(0.5)).astype(np.uint8)
@@ -216,6 +218,7 @@ class Arguments(unittest.TestCase):
         self.refuses("clases classes", lambda: ws.Generator("shapes", clases=3))
         self.refuses("classes range", lambda: ws.Generator("shapes", classes=1000))
         self.refuses("size range", lambda: ws.Generator("shapes", size=0))
+        self.refuses("size (height, width)", lambda: ws.Generator("shapes", size=(8, 8, 3)))
         self.refuses("seed range", lambda: ws.Generator("shapes", seed=-1))
         self.refuses("threads", lambda: ws.Generator("shapes", threads=1000000))
         self.refuses("device gpu", lambda: ws.Generator("shapes", device="gpu"))

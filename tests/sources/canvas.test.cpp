@@ -26,6 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kOutSide = 8;
+constexpr ImageSize kWide = {8, 12};
 
 void write_image(const fs::path& path, FrameSize size, std::uint32_t seed) {
   write_bytes(path, encode_ppm(noise_rgb(size.width, size.height, seed), size.width, size.height));
@@ -40,9 +41,10 @@ SourceSpec photos(const fs::path& path, const std::vector<ParamSetting>& setting
 
 /// All images of a source, as a network reads them.
 struct ReadPhotos {
-  ReadPhotos(const SourceSpec& spec, const std::string& training, int channels = 0) {
+  ReadPhotos(const SourceSpec& spec, const std::string& training, int channels = 0,
+             ImageSize size = kOutSide) {
     SourceContext context;
-    context.size = kOutSide;
+    context.size = size;
     context.channels = channels;
     context.training = augmentations_of(training);
     context.evaluation = context.training.held_out();
@@ -118,6 +120,65 @@ TEST(Canvas, ShrinksHeldOutImagesToTheOutput) {
           sum += rgb[static_cast<std::size_t>(((2 * y + j / 2) * 32 + 8 + 2 * x + j % 2) * 3 + c)];
         ASSERT_NEAR(read.row(0)[(y * kOutSide + x) * 3 + c], sum / 4 / 255, 4 * 0x1p-24);
       }
+}
+
+// The image just covers an output that is not square: 32 x 16 pixels become 16 x 8, and the middle 12
+// columns remain; 16 x 32 become 12 x 24. Means of 2 x 2 bytes as above; a factor of 4 / 3 is not
+// compared pixel by pixel. Crops have the output's size, too.
+TEST(Canvas, CoversOutputsThatAreNotSquare) {
+  const TemporaryFolder folder;
+  write_image(folder / "a" / "0.ppm", {32, 16}, 3);
+  write_bytes(folder / "a" / "1.ppm", encode_ppm(Bytes(16 * 32 * 3, 51), 16, 32));
+  const SourceSpec spec = photos(folder.path(), {{"canvas", "40"}});
+  ReadPhotos read(spec, "", 0, kWide);
+  EXPECT_EQ(read.source->layout().shape(), (SampleShape{8, 12, 3}));
+  read.held_out();
+  const Bytes rgb = noise_rgb(32, 16, 3);
+  for (int y = 0; y < 8; ++y)
+    for (int x = 0; x < 12; ++x)
+      for (int c = 0; c < 3; ++c) {
+        double sum = 0;
+        for (int j = 0; j < 4; ++j)
+          sum += rgb[static_cast<std::size_t>(((2 * y + j / 2) * 32 + 4 + 2 * x + j % 2) * 3 + c)];
+        ASSERT_NEAR(read.row(0)[(y * 12 + x) * 3 + c], sum / 4 / 255, 4 * 0x1p-24);
+      }
+  for (int i = 0; i < 8 * 12 * 3; ++i) ASSERT_NEAR(read.row(1)[i], 0.2, 4 * 0x1p-24);
+  for (const char* const list :
+       {"augment: [crop_resize, flip_x: 0.5]", "augment: [crop: 12, rotate: 20]"}) {
+    ReadPhotos cropped(spec, list, 0, kWide);
+    cropped.training();
+    for (int i = 0; i < 8 * 12 * 3; ++i) ASSERT_GE(cropped.row(0)[i], 0) << list;
+  }
+  expect_parts(
+      message_of(ErrorKind::config, [&] { ReadPhotos(spec, "augment: [crop: 10]", 0, kWide); }),
+      {"augment.crop.resize is 10", "12 x 8"});
+}
+
+// Stored rows that are not square need their own size.
+TEST(Canvas, ResizesFilesToSizesThatAreNotSquare) {
+  const TemporaryFolder folder;
+  write_image(folder / "a" / "0.ppm", {32, 16}, 3);
+  write_image(folder / "a" / "1.ppm", {20, 30}, 4);
+  ReadPhotos read(photos(folder.path(), {{"resize", "[8, 12]"}}), "", 0, kWide);
+  EXPECT_EQ(read.source->layout().shape(), (SampleShape{8, 12, 3}));
+  read.held_out();
+  for (const auto& [row, size] : {std::pair(0, FrameSize{32, 16}), {1, FrameSize{20, 30}}}) {
+    Bytes cut(8 * 12 * 3);
+    ImageResizer().resize_and_crop(
+        noise_rgb(size.width, size.height, static_cast<std::uint32_t>(row) + 3).data(), size,
+        {12, 8}, cut.data());
+    for (std::size_t i = 0; i < cut.size(); ++i)
+      ASSERT_EQ(read.row(row)[i], unit_from_byte(cut[i])) << row;
+  }
+  const auto refused = [&](const char* resize, ImageSize size, ErrorKind kind = ErrorKind::data) {
+    return message_of(kind, [&] {
+      ReadPhotos(photos(folder.path(), {{"resize", resize}}), "", 0, size);
+    });
+  };
+  expect_parts(refused("[12, 8]", kWide),
+               {"image of 8x12 pixels", "the network reads 12x8", "resize: [8, 12]"});
+  expect_parts(refused("8", kWide), {"image of 8x8 pixels", "resize: [8, 12]"});
+  expect_parts(refused("[0, 12]", kWide, ErrorKind::config), {"no side can be 0"});
 }
 
 // An image larger than the canvas equals one that Pillow has shrunk to it.

@@ -29,11 +29,12 @@ struct ModelRun {
 
 std::vector<ModelRun> model_runs() {
   return {
-      {"unet", with(kPixels, {kMirrored})},
+      {"unet", with(kPixels, {kMirrored, "data.size=[8, 12]"})},
       {"vit",
        {"model={name: vit, patch: 4, width: 12, depth: 2, heads: 3, drop_path: 0.3, layer_scale: "
         "0.1}",
-        "data.sources.0.repeats=2", kMirrored, "data.mix={mixup: 0.8}"}},
+        "data.sources.0.repeats=2", kMirrored, "data.mix={mixup: 0.8, cutmix: 1}",
+        "data.size=[8, 12]"}},
       {"vit with a mean",
        {"model={name: vit, patch: 4, width: 8, depth: 1, heads: 2, pool: mean}"}},
       {"vit with a second token",
@@ -201,6 +202,9 @@ TEST(ModelRuns, RefuseHeadsThatTheModelOrTheDataCannotServe) {
                {"source 'noise' has no class per pixel"});
   expect_parts(refused({"model={name: vit, patch: 3, width: 6, heads: 2}"}),
                {"patches of 3x3 do not divide images of 8x8"});
+  expect_parts(refused({"model={name: vit, patch: 4, width: 6, heads: 2}", "data.size=[8, 10]"}),
+               {"patches of 4x4 do not divide images of 8x10", "change model.patch or data.size"});
+  expect_parts(refused({"data.size=[8, 9]"}), {"cannot halve images of 8x9"});
   expect_parts(refused({"model={name: vit, width: 10, heads: 3}"}),
                {"a width of 10 cannot be divided among 3 heads"});
   expect_parts(refused({"model={name: transformer}"}), {"model transformer", "images"});

@@ -15,14 +15,25 @@ import numpy as np
 from truth import Sample, TruthTest, below, named_key, unit
 
 
-def asymmetry(energy, sin2=0.23153, mass=91.1876, width=2.4952):
-    """A_FB; for massless muons, the electromagnetic coupling cancels."""
+def couplings(energy, sin2=0.23153, mass=91.1876, width=2.4952):
+    """The terms of the cross-section that are even and odd in the cosine, relative to the exchange of a photon."""
     s = energy**2
     vector, axial = -0.5 + 2 * sin2, -0.5
     chi = s / (4 * sin2 * (1 - sin2) * (s - mass**2 + 1j * mass * width))
     even = 1 + 2 * vector**2 * chi.real + (vector**2 + axial**2) ** 2 * abs(chi) ** 2
     odd = 2 * axial**2 * chi.real + 4 * vector**2 * axial**2 * abs(chi) ** 2
+    return even, odd
+
+
+def asymmetry(energy, **constants):
+    """A_FB; for massless muons, the electromagnetic coupling cancels."""
+    even, odd = couplings(energy, **constants)
     return 0.75 * odd / even
+
+
+def cross_section(energy, inverse_alpha=128.952):
+    """In pb: 4 pi alpha^2 / (3 s) for a photon; (hbar c)^2 of CODATA 2018."""
+    return 4 * np.pi / (3 * (inverse_alpha * energy) ** 2) * couplings(energy)[0] * 3.893793721e8
 
 
 class EeMumu(TruthTest):

@@ -12,6 +12,7 @@ import unittest
 
 import numpy as np
 
+from test_ee_mumu import cross_section
 from truth import TruthTest
 
 COLUMNS = ["E", "px", "py", "pz", "m", "pdg", "status", "mother1", "mother2"]
@@ -96,6 +97,8 @@ class EventRecords(TruthTest):
             for i, event in enumerate(read_back):
                 rows = x[got["offsets"][i]:got["offsets"][i + 1]]
                 weight = got["weight"][i] if "weight" in got else 1
+                if name == "ee_mumu":  # the only known cross-section; two equally likely energies
+                    weight *= 2 * cross_section((80, 110)[got["label"][i]])
                 yield event, rows, weight, int(got["label"][i]) + 1
 
     def test_mixed_sources(self):
@@ -139,6 +142,9 @@ class EventRecords(TruthTest):
         for event, rows, weight, process in self.exported(".hepmc", read):
             self.assertEqual(event.attributes["signal_process_id"].astype(int), process)
             self.assertAlmostEqual(event.weights[0], weight, delta=1e-6 * weight)
+            if event.cross_section is not None:  # of ee_mumu
+                total = cross_section(80) + cross_section(110)
+                self.assertAlmostEqual(event.cross_section.xsec(), total, delta=1e-6 * total)
             seen = []
             for p in event.particles:
                 mothers = sorted(mother.id for mother in p.parents)

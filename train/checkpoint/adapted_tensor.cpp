@@ -86,11 +86,11 @@ std::vector<float> with_input_channels(std::span<const float> weight, std::int64
   return adapted;
 }
 
-std::vector<float> resized_positions(std::span<const float> grid, std::int64_t from,
-                                     std::int64_t to, std::int64_t width) {
+std::vector<float> resized_positions(std::span<const float> grid, PatchGrid from, PatchGrid to,
+                                     std::int64_t width) {
   const std::vector<double> values(grid.begin(), grid.end());
-  const std::vector<double> rows = resized_axis(values, from, to, from * width);
-  const std::vector<double> all = resized_axis(rows, from, to, width);
+  const std::vector<double> rows = resized_axis(values, from.rows, to.rows, from.columns * width);
+  const std::vector<double> all = resized_axis(rows, from.columns, to.columns, width);
   return {all.begin(), all.end()};
 }
 

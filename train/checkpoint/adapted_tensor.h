@@ -14,10 +14,16 @@ namespace wellspring {
 std::vector<float> with_input_channels(std::span<const float> weight, std::int64_t out,
                                        std::int64_t in, std::int64_t channels);
 
-/// Resizes a grid [from, from, width] of position embeddings to [to, to, width]: timm's
-/// resample_abs_pos_embed (timm 1.0, timm/layers/pos_embed.py), thus PyTorch's bicubic interpolation
-/// with antialias and without align_corners.
-std::vector<float> resized_positions(std::span<const float> grid, std::int64_t from,
-                                     std::int64_t to, std::int64_t width);
+/// Patches of an image down and across.
+struct PatchGrid {
+  std::int64_t rows = 0, columns = 0;
+  friend bool operator==(PatchGrid, PatchGrid) = default;
+};
+
+/// Resizes a grid [from, width] of position embeddings to [to, width]: timm's resample_abs_pos_embed
+/// (timm 1.0, timm/layers/pos_embed.py), thus PyTorch's bicubic interpolation with antialias and
+/// without align_corners.
+std::vector<float> resized_positions(std::span<const float> grid, PatchGrid from, PatchGrid to,
+                                     std::int64_t width);
 
 }  // namespace wellspring

@@ -110,11 +110,11 @@ struct TransferReport {
 /// loss, and classes or targets; if the file does not list its heads, the output layer must have the
 /// same shape. InitShapes::adapt re-initialises other heads and adapts tensors as
 /// train/checkpoint/adapted_tensor.h describes. Error (config) if another shape differs, no tensor
-/// fits, or a head to keep differs.
+/// fits, or a head to keep differs. `input`: shape of the network's samples.
 TransferReport transfer_weights(const InitConfig& init, const std::vector<HeadSpec>& heads,
-                                ParameterArena& parameters, Stream& stream);
+                                SampleShape input, ParameterArena& parameters, Stream& stream);
 /// Makes the same checks without writing weights, for parameters that are only planned.
 TransferReport check_transfer(const InitConfig& init, const std::vector<HeadSpec>& heads,
-                              const ParameterArena& parameters);
+                              SampleShape input, const ParameterArena& parameters);
 
 }  // namespace wellspring

@@ -32,6 +32,8 @@ std::string heads_json(const std::vector<HeadSpec>& heads) {
     Json entry = {{"name", head.name}, {"loss", to_string(head.loss)}};
     if (head.positions > 1) entry["positions"] = head.positions;
     if (head.is_item()) entry["hidden"] = head.hidden;
+    if (head.is_masked())
+      entry.update({{"patch", head.patch}, {"patch_values", head.patch_values}});
     if (!head.has_targets()) {
       entry["classes"] = head.classes;
     } else {
@@ -77,6 +79,10 @@ std::vector<HeadSpec> heads_from(const std::string& text, const fs::path& file) 
       head.average_with = entry.value("average_with", std::string());
       head.positions = entry.value("positions", std::int32_t{1});
       head.hidden = entry.value("hidden", std::uint64_t{0});
+      if (head.is_masked()) {
+        head.patch = entry.at("patch").get<std::int32_t>();
+        head.patch_values = entry.at("patch_values").get<std::int32_t>();
+      }
       if (!head.has_targets()) {
         head.classes = entry.at("classes").get<std::vector<std::string>>();
       } else {

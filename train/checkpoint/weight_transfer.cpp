@@ -44,6 +44,7 @@ std::string outputs_text(const HeadSpec& head, const HeadSpec& other) {
   if (head.loss != other.loss) return "loss " + to_string(head.loss);
   if (head.output != other.output) return fmt::format("output {}", head.output);
   if (head.is_embedding()) return fmt::format("projection [{}]", fmt::join(head.projection, ", "));
+  if (head.is_masked()) return counted(head.patch_values, "value") + " per patch";
   if (head.rows() != other.rows())
     return head.has_targets() ? counted(head.rows(), "target")
                               : counted(head.rows(), "class", "classes");
@@ -71,7 +72,8 @@ KeptHeads match_heads(const ModelFile& model, const std::vector<HeadSpec>& here,
     const auto other = std::ranges::find(there, head.name, &HeadSpec::name);
     const bool fits = other != there.end() && other->loss == head.loss &&
                       other->classes == head.classes && other->targets == head.targets &&
-                      other->output == head.output && other->projection == head.projection;
+                      other->output == head.output && other->projection == head.projection &&
+                      other->patch_values == head.patch_values;
     if (other == there.end() || (!fits && shapes == InitShapes::adapt)) {
       kept.added.push_back(head.name);
     } else if (!fits) {
@@ -144,12 +146,15 @@ bool fits(const ParameterTensor& tensor, const TensorInfo* info) {
     advice +=
         shapes == InitShapes::exact
             ? "; init.shapes=adapt accepts other image sizes of a vit and other input channels"
-            : "; init.shapes=adapt changes only pos_embed of square images and the input "
-              "channels of the first convolution";
+            : "; init.shapes=adapt changes only pos_embed and the input channels of the first "
+              "convolution";
   fail(
       ErrorKind::config,
       {fmt::format("init.from: {} does not fit this network", model.path().string()), why, advice});
 }
+
+/// The position embeddings of a vit.
+constexpr const char* kPositions = "pos_embed";
 
 /// Tokens before the patches: timm's num_prefix_tokens. `shape_of` returns the shape of a
 /// tensor in a file or network, or nullptr.
@@ -162,20 +167,27 @@ std::int64_t prefix_tokens(const ShapeOf& shape_of) {
   return tokens;
 }
 
-/// The side of a square grid, or 0 if it is not square.
-std::int64_t square_side(std::int64_t cells) {
-  const auto side = static_cast<std::int64_t>(
-      std::llround(std::sqrt(static_cast<double>(std::max<std::int64_t>(cells, 0)))));
-  return side * side == cells ? side : 0;
+/// The grid of `cells` patches of images of shape `input`; a square one if there is no such grid,
+/// for example because the shape is unknown. Without rows: no grid fits.
+PatchGrid grid_of(std::int64_t cells, SampleShape input) {
+  if (cells < 1) return {};
+  const auto area = static_cast<double>(cells);
+  const double proportion = static_cast<double>(input.height) / input.width;
+  const PatchGrid own = {std::llround(std::sqrt(area * proportion)),
+                         std::llround(std::sqrt(area / proportion))};
+  if (own.rows * own.columns == cells && own.rows * input.width == own.columns * input.height)
+    return own;
+  const std::int64_t side = std::llround(std::sqrt(area));
+  return side * side == cells ? PatchGrid{side, side} : PatchGrid{};
 }
 
 /// Initialises the tensors of a network from a file, one by one.
 class WeightFitter {
  public:
   /// `values`: laid out like the arena; if it is null, tensors are only compared.
-  WeightFitter(const ModelFile& model, const InitConfig& init, const ParameterArena& parameters,
-               float* values)
-      : model_(model), init_(init), parameters_(parameters), values_(values) {
+  WeightFitter(const ModelFile& model, const InitConfig& init, SampleShape input,
+               const ParameterArena& parameters, float* values)
+      : model_(model), init_(init), input_(input), parameters_(parameters), values_(values) {
     report_.foreign = model.foreign();
   }
 
@@ -234,16 +246,49 @@ class WeightFitter {
     const TensorInfo* info = find(tensor.name);
     if (info == nullptr) {
       report_.missing.push_back(tensor.name);
-    } else if (fits(tensor, info)) {
+    } else if (fits(tensor, info) && !turned(tensor, *info)) {
       copy(tensor, *info);
     } else if (const std::vector<float> values = adapted(tensor, *info); !values.empty()) {
       if (values_ != nullptr) from_file_order(tensor, values, place(tensor));
       note_loaded(*info, report_.resized,
                   fmt::format("{} from {} to {}", tensor.name, shape_text(info->shape),
                               shape_text(tensor.file_shape())));
+    } else if (fits(tensor, info)) {
+      const PatchGrid there = stored_positions(*info).grid,
+                      here = own_positions(info->shape[1]).grid;
+      unfit_.push_back(fmt::format("{} is for {}x{} patches in the file, {}x{} in this network",
+                                   tensor.name, there.columns, there.rows, here.columns,
+                                   here.rows));
     } else {
       unfit_.push_back(difference_text(tensor, info));
     }
+  }
+
+  struct Positions {
+    std::int64_t prefix = 0;  ///< tokens before the patches
+    PatchGrid grid;           ///< no rows: unknown
+  };
+  Positions stored_positions(const TensorInfo& info) const {
+    const std::int64_t prefix = prefix_tokens([&](const char* name) {
+      const TensorInfo* found = find(name);
+      return found == nullptr ? nullptr : &found->shape;
+    });
+    const bool described = model_.description().has_value();
+    return {prefix, grid_of(info.shape[1] - prefix,
+                            described ? model_.description()->input.shape() : SampleShape{})};
+  }
+  Positions own_positions(std::int64_t tokens) const {
+    const std::int64_t prefix = prefix_tokens([&](const char* name) {
+      const auto found = std::ranges::find(parameters_.tensors(), name, &ParameterTensor::name);
+      return found == parameters_.tensors().end() ? nullptr : &found->shape;
+    });
+    return {prefix, grid_of(tokens - prefix, input_)};
+  }
+  /// True for positions of as many patches as here, in another grid: 4 x 6 instead of 6 x 4.
+  bool turned(const ParameterTensor& tensor, const TensorInfo& info) const {
+    if (tensor.name != kPositions || info.shape.size() != 3) return false;
+    const PatchGrid stored = stored_positions(info).grid, own = own_positions(info.shape[1]).grid;
+    return stored.rows > 0 && own.rows > 0 && !(stored == own);
   }
 
   /// Values in file order, or none if the tensor cannot be adapted.
@@ -253,7 +298,7 @@ class WeightFitter {
                                          &ParameterTensor::layout);
     if (first != parameters_.tensors().end() && first->name == tensor.name)
       return adapted_convolution(tensor, info);
-    return tensor.name == "pos_embed" ? adapted_positions(tensor, info) : std::vector<float>{};
+    return tensor.name == kPositions ? adapted_positions(tensor, info) : std::vector<float>{};
   }
 
   std::vector<float> adapted_convolution(const ParameterTensor& tensor,
@@ -274,28 +319,20 @@ class WeightFitter {
         info.shape[2] != wanted[2])
       return {};
     const std::int64_t width = wanted[2];
-    const std::int64_t stored_prefix = prefix_tokens([&](const char* name) {
-      const TensorInfo* found = find(name);
-      return found == nullptr ? nullptr : &found->shape;
-    });
-    const std::int64_t prefix = prefix_tokens([&](const char* name) {
-      const auto found = std::ranges::find(parameters_.tensors(), name, &ParameterTensor::name);
-      return found == parameters_.tensors().end() ? nullptr : &found->shape;
-    });
-    const std::int64_t from = square_side(info.shape[1] - stored_prefix);
-    const std::int64_t to = square_side(wanted[1] - prefix);
-    if (from == 0 || to == 0 || stored_prefix < prefix) return {};
+    const Positions from = stored_positions(info), to = own_positions(wanted[1]);
+    if (from.grid.rows == 0 || to.grid.rows == 0 || from.prefix < to.prefix) return {};
     const std::vector<float> stored = read_floats(model_.tensors(), info);
-    std::vector<float> values(stored.begin(), stored.begin() + prefix * width);
-    const std::vector<float> grid = resized_positions(
-        std::span(stored).subspan(static_cast<std::size_t>(stored_prefix * width)), from, to,
-        width);
+    std::vector<float> values(stored.begin(), stored.begin() + to.prefix * width);
+    const std::vector<float> grid =
+        resized_positions(std::span(stored).subspan(static_cast<std::size_t>(from.prefix * width)),
+                          from.grid, to.grid, width);
     values.insert(values.end(), grid.begin(), grid.end());
     return values;
   }
 
   const ModelFile& model_;
   const InitConfig& init_;
+  SampleShape input_;
   const ParameterArena& parameters_;
   float* values_;
   KeptHeads kept_;
@@ -305,9 +342,9 @@ class WeightFitter {
 };
 
 TransferReport fit_weights(const InitConfig& init, const std::vector<HeadSpec>& heads,
-                           const ParameterArena& parameters, float* values) {
+                           SampleShape input, const ParameterArena& parameters, float* values) {
   const ModelFile model(find_model_file(init.from));
-  return WeightFitter(model, init, parameters, values).run(heads);
+  return WeightFitter(model, init, input, parameters, values).run(heads);
 }
 
 }  // namespace
@@ -327,14 +364,14 @@ std::string TransferReport::to_string() const {
 }
 
 TransferReport check_transfer(const InitConfig& init, const std::vector<HeadSpec>& heads,
-                              const ParameterArena& parameters) {
-  return fit_weights(init, heads, parameters, nullptr);
+                              SampleShape input, const ParameterArena& parameters) {
+  return fit_weights(init, heads, input, parameters, nullptr);
 }
 
 TransferReport transfer_weights(const InitConfig& init, const std::vector<HeadSpec>& heads,
-                                ParameterArena& parameters, Stream& stream) {
+                                SampleShape input, ParameterArena& parameters, Stream& stream) {
   std::vector<float> values = ParameterArena::download(stream, parameters.weights());
-  TransferReport report = fit_weights(init, heads, parameters, values.data());
+  TransferReport report = fit_weights(init, heads, input, parameters, values.data());
   ParameterArena::upload(stream, values, parameters.weights());
   parameters.begin_average(stream);
   parameters.refresh_working(stream);

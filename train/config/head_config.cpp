@@ -22,12 +22,12 @@ const ParamTable<HeadConfig>& head_table() {
               "multi_label: independent labels in [0, 1], the columns of `target`; regression: "
               "the latents or columns of `target` listed in `targets`; pixel_class: the class of "
               "each pixel, from dense labels; item_regression: the features of each item of a set "
-              "listed in `targets`, which the network does not see; info_nce, "
-              "alignment_uniformity, vicreg: "
-              "self-supervised, needs data.views")
+              "listed in `targets`, which the network does not see; masked_patches: the pixels of "
+              "patches that mask_patches hides from the network (self-supervised); info_nce, "
+              "alignment_uniformity, vicreg: self-supervised, needs data.views")
           .text("output", &HeadConfig::output,
                 "output of the model that the head reads; empty: `pixels` for pixel_class, `items` "
-                "for item_regression, `sample` for the others")
+                "for item_regression, `patches` for masked_patches, `sample` for the others")
           .real(
               "label_smoothing", &HeadConfig::label_smoothing, {0, 0.999}, "",
               "(class, soft_label, pixel_class) share of the target that is spread evenly over all "
@@ -159,7 +159,7 @@ void check_self_supervised(const ConfigNode& node, const HeadConfig& head) {
   for (const auto& [name, losses] : self_supervised_keys())
     if (node.has(name) && !has_effect(name, head.loss))
       node.refuse(fmt::format("{} does not apply to loss {}", name, to_string(head.loss)));
-  if (!is_self_supervised(head.loss)) return;
+  if (!compares_views(head.loss)) return;
   if (head.projection.empty())
     node.refuse("projection is missing", "the embedding needs a width",
                 "write projection: [256, 128] for a hidden layer and an embedding of 128 values");

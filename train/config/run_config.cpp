@@ -207,7 +207,7 @@ void check_views(const ConfigNode& root, RunConfig& config) {
         fmt::format("set batch to a multiple of {}; it counts rows, one per view", views));
   for (HeadConfig& head : config.heads) {
     head.views = config.data.views;
-    if (!is_self_supervised(head.loss)) continue;
+    if (!compares_views(head.loss)) continue;
     const std::string problem =
         fmt::format("{}head '{}': loss {} ", head.place.prefix(), head.name, to_string(head.loss));
     if (views < 2)
@@ -240,7 +240,7 @@ void check_views(const ConfigNode& root, RunConfig& config) {
 SourceContext context_of(const RunConfig& config, const SourceConfig& source,
                          const WorkWatch& watch, DenseLabels dense) {
   SourceContext context;
-  context.size = static_cast<int>(config.data.size);
+  context.size = config.data.size;
   context.seed = config.seed;
   context.threads = config.threads;
   context.training = source.augmentations;

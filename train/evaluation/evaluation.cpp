@@ -64,11 +64,10 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, SupervisedTask& t
     head_names_.push_back(spec.head);
     samples_.push_back(source.size() > 0 ? source.size()
                                          : static_cast<std::uint64_t>(config.evaluation.samples));
-    known_.push_back(spec.kind == SourceKind::generator
-                         ? make_generator(spec.generator, static_cast<int>(config.data.size),
-                                          spec.params, spec.place)
-                               ->info()
-                         : SampleInfo());
+    known_.push_back(
+        spec.kind == SourceKind::generator
+            ? make_generator(spec.generator, config.data.size, spec.params, spec.place)->info()
+            : SampleInfo());
   }
   trained_on_.resize(samples_.size());
   const auto signals = signal_classes(config.evaluation.signal, task.heads());
@@ -101,7 +100,7 @@ void Evaluator::plan_scores(const std::vector<std::size_t>& signals) {
     if (most == 0) continue;
     if (heads[h].loss == LossKind::regression)
       regressions_[h].emplace(heads[h]);
-    else if (!heads[h].is_dense() && !heads[h].is_item() && !heads[h].is_embedding())
+    else if (!heads[h].is_dense() && !heads[h].is_item() && !heads[h].is_self_supervised())
       classifiers_[h].emplace(heads[h], most, context_.memory, signals[h]);
   }
 }
@@ -274,10 +273,10 @@ EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConf
          {"no evaluation data", "eval.sources is empty", "add sources to eval.sources"});
   CheckpointNetwork network(where, config, observer);
   if (!has_held_out_loss(network.task.heads()))
-    fail(ErrorKind::config,
-         {fmt::format("{}: it was trained without labels", where.string()),
-          "a self-supervised loss is not evaluated on held-out samples, which have one view",
-          "add --knn 20, or train a linear probe: docs/self-supervised.md"});
+    fail(ErrorKind::config, {fmt::format("{}: it was trained without labels", where.string()),
+                             "a self-supervised loss is not evaluated on held-out samples, which "
+                             "have one view and no mask",
+                             "add --knn 20, or train a linear probe: docs/self-supervised.md"});
   Evaluator held_out(config, std::move(network.mixture), network.task, network.context);
   network.load(config);
   held_out.load();

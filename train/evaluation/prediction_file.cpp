@@ -290,8 +290,8 @@ void PredictionFile::add_head(std::size_t h) {
   };
   if (head.is_dense()) return add_pixel_classes(head);
   if (head.is_item()) return add_items(head);
-  if (head.is_embedding())
-    return add_floats(named("embedding", head), {}, outputs,
+  if (head.is_self_supervised())
+    return add_floats(named(head.is_masked() ? "patches" : "embedding", head), {}, outputs,
                       [own](const PredictedRows& rows, std::int64_t row, float* out) {
                         std::ranges::copy(own(rows, row), out);
                       });

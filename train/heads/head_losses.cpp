@@ -125,6 +125,10 @@ void HeadLosses::enqueue_head(Stream& stream, std::size_t head, const BatchView&
                                  spec.rows(), regressions_[head].column.data()},
                                 out);
       break;
+    case LossKind::masked_patches:
+      ops::masked_patch_loss(stream, slice, in, {batch.layout.shape(), spec.patch}, batch.x,
+                             batch.mask, out);
+      break;
     case LossKind::info_nce:
     case LossKind::alignment_uniformity:
     case LossKind::vicreg:

@@ -24,8 +24,8 @@ class HeadLosses {
  public:
   /// train: as configured. mixed: like train, but classifiers learn the class probabilities that
   /// mixing writes to `target`; see sources/mixing/mixup_pass.h. evaluate: no smoothing, and all
-  /// weights (samples, labels, heads) are 1; self-supervised losses, which need several views of a
-  /// sample, are left out.
+  /// weights (samples, labels, heads) are 1; self-supervised losses, which need masks or several
+  /// views of a sample, are left out.
   enum class Mode : std::uint8_t { train, mixed, evaluate };
 
   /// Plans the losses for this rank's rows of a batch. `sources`: number of sources in the batch;
@@ -60,7 +60,7 @@ class HeadLosses {
                     const ops::OutputLayer* layer) const;
 
   bool is_left_out(const HeadSpec& head) const {
-    return mode_ == Mode::evaluate && head.is_embedding();
+    return mode_ == Mode::evaluate && head.is_self_supervised();
   }
   void plan_embedding(std::size_t head, MemoryPlan& memory, const std::string& group);
 

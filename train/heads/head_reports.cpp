@@ -116,7 +116,7 @@ std::vector<HeadReport> report_heads(const std::vector<HeadSpec>& heads,
       report.scores = pixel_report(heads[h].rows(), [&](std::int32_t k) { return mean(at + k); });
     } else if (heads[h].is_item()) {
       report.scores = item_report(heads[h].targets, [&](std::int32_t k) { return mean(at + k); });
-    } else if (heads[h].loss != LossKind::regression && !heads[h].is_embedding()) {
+    } else if (heads[h].loss != LossKind::regression && !heads[h].is_self_supervised()) {
       report.scores.push_back({"accuracy", mean(at), "", share_error(mean(at), samples)});
       if (heads[h].loss == LossKind::multi_label) {
         // Pooled over all samples and labels; 0 without positive labels and predictions.

@@ -53,8 +53,9 @@ bool has_targets(LossKind loss) {
 }
 
 bool teaches(const SourceTruth& source, const HeadConfig& head) {
-  if (is_self_supervised(head.loss)) return true;
+  if (compares_views(head.loss)) return true;
   if (!head.sources.empty()) return std::ranges::count(head.sources, source.of) > 0;
+  if (head.loss == LossKind::masked_patches) return true;
   if (has_targets(head.loss)) return has_all_targets(source, head);
   if (head.loss == LossKind::pixel_class) return !source.dense_classes.empty();
   return source.head == head.name;
@@ -227,6 +228,30 @@ void require_variety(const HeadConfig& head, const HeadSpec& spec,
   }
 }
 
+/// Takes the patches of `source`.
+void mask_like(HeadSpec& spec, const HeadConfig& head, const SourceTruth& source) {
+  if (source.patch_values == 0)
+    fail(ErrorKind::config,
+         {fmt::format("{}: source '{}' has no masked patches with pixels", prefix_of(head),
+                      source.name),
+          "loss masked_patches predicts the pixels that a mask hides from the network",
+          "add mask_patches: {patch: 4, ratio: 0.6, fill: none} to the augment of the source, or "
+          "list the `sources` of the head"});
+  spec.positions = source.patches;
+  spec.patch = source.patch;
+  spec.patch_values = source.patch_values;
+}
+
+void require_equal_patches(const HeadConfig& head, const HeadSpec& spec,
+                           const std::vector<SourceTruth>& sources) {
+  for (const SourceTruth& source : sources)
+    if (spec.is_masked() && source.patches != 0 && source.patch != spec.patch)
+      fail(ErrorKind::config,
+           {fmt::format("{}: source '{}' has patches of {} pixels, another source of {}",
+                        prefix_of(head), source.name, source.patch, spec.patch),
+            "the network hides patches of one size", "set the same mask_patches.patch in both"});
+}
+
 void hide(HeadSpec& spec, const HeadConfig& head, std::int32_t column) {
   if (column >= ops::kMostHidable)
     fail(ErrorKind::config, {fmt::format("{}: target '{}' is feature {} of the items",
@@ -238,6 +263,7 @@ void hide(HeadSpec& spec, const HeadConfig& head, std::int32_t column) {
 
 /// Adds the classes or targets of `source` to the head; `first`: true for the head's first source.
 void learn_of(HeadSpec& spec, const HeadConfig& head, const SourceTruth& source, bool first) {
+  if (spec.is_masked()) return mask_like(spec, head, source);
   if (!spec.has_targets()) {
     if (spec.is_dense()) {
       require_dense_labels(head, source);
@@ -331,6 +357,7 @@ std::vector<OutputSpec> outputs_of(const std::vector<HeadSpec>& heads) {
       continue;
     }
     outputs.push_back({head.output, head.rows(), head.is_dense() || head.is_item()});
+    if (head.is_masked()) outputs.back().patches = head.positions;
     if (head.is_embedding())
       outputs.back().hidden = {head.projection.begin(), head.projection.end() - 1};
   }
@@ -348,6 +375,7 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
     head.output = !config.output.empty() ? config.output
                   : head.is_dense()      ? kPixelOutput
                   : head.is_item()       ? kItemOutput
+                  : head.is_masked()     ? kPatchOutput
                                          : kSampleOutput;
     head.label_smoothing = static_cast<float>(config.label_smoothing);
     head.average_with = config.average_with;
@@ -375,6 +403,7 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
             "list its `sources`, name it in a source, or remove it"});
     require_a_choice(config, head);
     require_variety(config, head, sources);
+    require_equal_patches(config, head, sources);
     require_own_output(config, head, heads);
     heads.push_back(std::move(head));
   }
@@ -455,7 +484,7 @@ void expect_mixable(const std::vector<HeadConfig>& heads, const MixConfig& mix) 
 }
 
 bool has_held_out_loss(const std::vector<HeadSpec>& heads) {
-  return !std::ranges::all_of(heads, &HeadSpec::is_embedding);
+  return !std::ranges::all_of(heads, &HeadSpec::is_self_supervised);
 }
 
 }  // namespace wellspring

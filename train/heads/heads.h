@@ -26,13 +26,19 @@ enum class LossKind : std::uint8_t {
   regression,       ///< error of named latents or columns of `target`
   pixel_class,      ///< softmax cross-entropy of each pixel with its dense label
   item_regression,  ///< error of named features of each item, which are hidden from the network
-  // Self-supervised losses, which compare the embeddings of all rows; kernels/ops/embedding_loss.h
+  // Self-supervised losses
+  masked_patches,  ///< error of the pixels of masked patches, which are hidden from the network
+  // Comparisons of the embeddings of all rows; kernels/ops/embedding_loss.h
   info_nce,
   alignment_uniformity,
   vicreg,
 };
 /// True for the self-supervised losses.
 constexpr bool is_self_supervised(LossKind kind) {
+  return kind >= LossKind::masked_patches;
+}
+/// True for those that compare the views of a sample.
+constexpr bool compares_views(LossKind kind) {
   return kind >= LossKind::info_nce;
 }
 /// Names in configurations and model files, such as "soft_label".
@@ -85,11 +91,11 @@ struct HeadSpec {
   std::string name;
   LossKind loss = LossKind::class_label;
   std::string output = kSampleOutput;  ///< output of the network; see OutputSpec
-  std::int32_t positions = 1;          ///< pixels or items, each with its own classes or targets
-  std::int32_t row = 0;                ///< row of its first class or target in the layer
-  std::int32_t begin = 0;              ///< index of its first output among all outputs
-  std::vector<std::string> classes;    ///< empty for regressions
-  std::vector<HeadTarget> targets;     ///< empty for classifiers
+  std::int32_t positions = 1;  ///< pixels, items or patches, each with its own classes or targets
+  std::int32_t row = 0;        ///< row of its first class or target in the layer
+  std::int32_t begin = 0;      ///< index of its first output among all outputs
+  std::vector<std::string> classes;  ///< empty for regressions
+  std::vector<HeadTarget> targets;   ///< empty for classifiers
   float label_smoothing = 0;
   /// Head whose outputs are averaged with its own outside training; "": none.
   std::string average_with = {};
@@ -98,15 +104,21 @@ struct HeadSpec {
   std::vector<std::int32_t> projection = {};  ///< see HeadConfig
   ops::EmbeddingLoss embedding = {};          ///< (self-supervised)
   ops::RegressionLaw law = {};                ///< regressions
-  std::uint64_t hidden = 0;  ///< (item_regression) mask of its targets among the features
+  std::uint64_t hidden = 0;       ///< (item_regression) mask of its targets among the features
+  std::int32_t patch = 0;         ///< (masked_patches) side of a patch, pixels
+  std::int32_t patch_values = 0;  ///< (masked_patches) values of a patch
 
-  bool is_embedding() const { return is_self_supervised(loss); }
+  bool is_embedding() const { return compares_views(loss); }
+  bool is_masked() const { return loss == LossKind::masked_patches; }
+  bool is_self_supervised() const { return wellspring::is_self_supervised(loss); }
   bool is_dense() const { return loss == LossKind::pixel_class; }
   bool is_item() const { return loss == LossKind::item_regression; }
   bool has_targets() const { return loss == LossKind::regression || is_item(); }
-  /// Number of classes, of outputs for all targets, or of values of the embedding: its rows in the layer of its output.
+  /// Its rows in the layer of its output: the number of classes, of outputs for all targets, or of
+  /// values of the embedding or of a patch.
   std::int32_t rows() const {
     if (is_embedding()) return projection.back();
+    if (is_masked()) return patch_values;
     return static_cast<std::int32_t>(
         has_targets() ? targets.size() * static_cast<std::size_t>(law.outputs) : classes.size());
   }
@@ -114,7 +126,7 @@ struct HeadSpec {
   std::int32_t outputs() const { return positions * rows(); }
   /// Number of scores that its loss computes per sample; see kernels/ops/training.h.
   std::int32_t scores() const {
-    if (is_embedding()) return 0;
+    if (is_self_supervised()) return 0;
     if (loss == LossKind::regression) return 2 * static_cast<std::int32_t>(targets.size());
     if (is_dense()) return ops::pixel_scores(rows());
     if (is_item()) return ops::item_scores(rows());
@@ -142,6 +154,8 @@ struct SourceTruth {
   std::vector<std::string> dense_classes = {};  ///< by value of the dense labels; empty without
   std::int32_t pixels = 0;                      ///< number of dense labels
   std::int32_t items = 0;                       ///< capacity of a set, otherwise 0
+  std::int32_t patches = 0, patch = 0;          ///< number and side in mask_patches; 0: no mask
+  std::int32_t patch_values = 0;  ///< values of a patch; 0: masked patches lose their pixels
   std::vector<HeadTarget> features = {};  ///< features of an item, by column; empty if unknown
 };
 

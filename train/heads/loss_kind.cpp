@@ -16,6 +16,7 @@ const std::vector<std::pair<std::string, LossKind>>& loss_names() {
       {"regression", LossKind::regression},
       {"pixel_class", LossKind::pixel_class},
       {"item_regression", LossKind::item_regression},
+      {"masked_patches", LossKind::masked_patches},
       {"info_nce", LossKind::info_nce},
       {"alignment_uniformity", LossKind::alignment_uniformity},
       {"vicreg", LossKind::vicreg}};

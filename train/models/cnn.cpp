@@ -66,7 +66,8 @@ struct Cnn {
         tape.begin_block();
       }
     }
-    tape.head(tape.global_mean(x), "head");
+    if (tape.wants(kSampleOutput)) tape.head(tape.global_mean(x), "head");
+    tape.head(x, "decoder", {.output = kPatchOutput});
   }
 
  private:

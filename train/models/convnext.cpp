@@ -71,7 +71,11 @@ struct ConvNext {
       }
     }
     tape.begin_block();
-    tape.head(tape.layer_norm(tape.global_mean(x), "head.norm"), "head.fc", {.weight = kInit});
+    if (tape.wants(kSampleOutput))
+      tape.head(tape.layer_norm(tape.global_mean(x), "head.norm"), "head.fc", {.weight = kInit});
+    if (tape.wants(kPatchOutput))
+      tape.head(tape.layer_norm(x, "decoder_norm"), "decoder",
+                {.output = kPatchOutput, .weight = kInit});
   }
 
  private:

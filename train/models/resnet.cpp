@@ -63,7 +63,8 @@ void record_stages(Tape& tape, Tensor x, const Variant& variant, bool zero_init_
                 zero_init_residual ? Init::zeros : Init::ones);
     }
   tape.begin_block();
-  tape.head(tape.global_mean(x), "fc");
+  if (tape.wants(kSampleOutput)) tape.head(tape.global_mean(x), "fc");
+  tape.head(x, "decoder", {.output = kPatchOutput});
 }
 
 template <const Variant& kVariant>

@@ -68,6 +68,7 @@ struct Vit {
   void record(Tape& tape) const {
     tape.require(SampleKind::image, "its tokens are the patches of images");
     Tensor x = Tape::tokens(patches(tape));
+    const int count = x.shape.width;
     if (distilled) x = tape.prepend({"dist_token", {1, 1, width}, kTokenInit}, x);
     if (pool == Pool::token) x = tape.prepend({"cls_token", {1, 1, width}, kTokenInit}, x);
     x = tape.add(x, Parameter{"pos_embed", {1, x.shape.width, width}, kInit});
@@ -77,7 +78,9 @@ struct Vit {
     }
     if (pool == Pool::mean) {
       tape.begin_block();
-      tape.head(tape.layer_norm(tape.global_mean(x), "fc_norm"), "head", {.weight = kInit});
+      if (tape.wants(kSampleOutput))
+        tape.head(tape.layer_norm(tape.global_mean(x), "fc_norm"), "head", {.weight = kInit});
+      if (tape.wants(kPatchOutput)) decode(tape, tape.layer_norm(x, "decoder_norm"));
       return;
     }
     x = tape.layer_norm(x, "norm");
@@ -85,12 +88,18 @@ struct Vit {
     if (tape.wants(kSampleOutput)) tape.head(tape.select(x, 0, 1), "head", {.weight = kInit});
     if (distilled && tape.wants(kDistilled))
       tape.head(tape.select(x, 1, 1), "head_dist", {.output = kDistilled, .weight = kInit});
+    if (tape.wants(kPatchOutput)) decode(tape, tape.select(x, x.shape.width - count, count));
   }
 
  private:
   // As timm initialises them; its normal distributions are truncated at 100 deviations.
   static constexpr const char* kDistilled = "distilled";
   static constexpr Init kInit = Init::normal(0.02f), kTokenInit = Init::normal(1e-6f);
+
+  /// Predicts the pixels of each patch from its token: SimMIM's head.
+  static void decode(Tape& tape, Tensor x) {
+    tape.head(x, "decoder", {.output = kPatchOutput, .weight = kInit});
+  }
 
   Tensor patches(Tape& tape) const {
     const Tensor image = tape.input();

@@ -45,7 +45,9 @@ Tape::Tape(std::string model, const SampleLayout& input, std::vector<OutputSpec>
 int Tape::outputs() const {
   std::int64_t sum = 0;
   for (const OutputSpec& output : outputs_)
-    sum += output.width * (output.dense ? TensorShape::of(input_.shape()).positions() : 1);
+    sum += output.width * (output.patches > 0 ? output.patches
+                           : output.dense     ? TensorShape::of(input_.shape()).positions()
+                                              : 1);
   return static_cast<int>(sum);
 }
 
@@ -118,6 +120,16 @@ void Tape::head(Tensor x, const std::string& name, const HeadOptions& options) {
          {fmt::format("model {}: output '{}' has {} instead of one vector per pixel or item",
                       model_, output.name, text(x.shape)),
           "its head learns each pixel or item", "remove `output` from the head"});
+  if (output.patches > 0 && x.shape.positions() != output.patches)
+    fail(ErrorKind::config,
+         {fmt::format("model {}: output '{}' has {}, but mask_patches makes {} patches", model_,
+                      output.name, text(x.shape), output.patches),
+          "each vector predicts the pixels of one patch",
+          "set mask_patches.patch to the number of pixels per vector of the model"});
+  if (output.name == kPatchOutput && output.patches == 0)
+    fail(ErrorKind::config,
+         {fmt::format("model {}: output '{}' has one vector per patch", model_, output.name),
+          "only loss masked_patches learns one", "remove `output` from the head"});
   if (!output.dense && (output.name == kPixelOutput || output.name == kItemOutput))
     fail(
         ErrorKind::config,
@@ -127,7 +139,7 @@ void Tape::head(Tensor x, const std::string& name, const HeadOptions& options) {
   operation.width = output.width;
   operation.weight = options.weight;
   operation.output = output.name;
-  if (!output.dense) x = flatten(x);
+  if (!output.dense && output.patches == 0) x = flatten(x);
   if (!features_) features_ = x;
   x = hidden_layers(x, name, output.hidden);
   written_[k] = record(operation, name, {x}, {x.shape.height, x.shape.width, output.width});
@@ -340,6 +352,9 @@ const std::vector<Node>& Tape::nodes() const {
                   "loss: pixel_class"
             : outputs_[k].name == kItemOutput
                 ? "choose model transformer, or remove the head with loss: item_regression"
+            : outputs_[k].name == kPatchOutput
+                ? "choose a model with an output per patch, such as vit, or remove the head with "
+                  "loss: masked_patches"
                 : name_advice(outputs_[k].name, offered_)});
   std::vector<bool> read(static_cast<std::size_t>(values_), false);
   for (const Node& node : nodes_)

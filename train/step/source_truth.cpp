@@ -41,6 +41,19 @@ void add_features(SourceTruth& truth, const std::vector<ValueInfo>& features,
   }
 }
 
+/// The patches of a mask.
+void add_patches(SourceTruth& truth, const Augmentations& augmentations,
+                 const SampleLayout& layout) {
+  for (const AugmentSetting& setting : augmentations.list) {
+    const auto* const mask = std::get_if<OperationParams<augment::MaskPatches>>(&setting.params);
+    if (mask == nullptr) continue;
+    truth.patches = layout.patches;
+    truth.patch = mask->patch;
+    if (mask->fill == augment::MaskFill::none)
+      truth.patch_values = mask->patch * mask->patch * layout.channels;
+  }
+}
+
 SourceTruth truth_of(const RunConfig& config, const SourceConfig& configured,
                      const Source& source) {
   const SourceSpec& spec = configured.spec;
@@ -52,7 +65,7 @@ SourceTruth truth_of(const RunConfig& config, const SourceConfig& configured,
   truth.loss_weight = spec.loss_weight;
   if (spec.kind == SourceKind::generator) {
     const auto generator =
-        make_generator(spec.generator, static_cast<int>(config.data.size), spec.params, spec.place);
+        make_generator(spec.generator, config.data.size, spec.params, spec.place);
     add_latents(truth, generator->info().latents, configured.augmentations);
     for (const ValueInfo& target : generator->info().targets)
       truth.targets.push_back({target.name, target.unit, -1, 1});
@@ -68,6 +81,7 @@ SourceTruth truth_of(const RunConfig& config, const SourceConfig& configured,
       add_features(truth, rows->features(), configured.augmentations.normalisation,
                    source.layout());
   }
+  add_patches(truth, configured.augmentations, source.layout());
   // Columns without a name, for example in arrays.
   for (int i = static_cast<int>(truth.targets.size()); i < source.layout().targets; ++i)
     truth.targets.push_back({"target" + std::to_string(i), "", -1, 1});

@@ -49,10 +49,13 @@ SupervisedTask::SupervisedTask(const RunConfig& config, RunContext& context, DTy
   networks_.push_back(std::move(whole));
   parameters().plan(context.memory, compute, optimizer_, ema_ > 0);
   if (context.passes > 1) parameters().plan_sums(context.memory);
-  for (const HeadSpec& head : input_.heads) hidden_ |= head.hidden;
-  if (hidden_ != 0)
+  for (const HeadSpec& head : input_.heads) {
+    hidden_ |= head.hidden;
+    patch_ = std::max(patch_, head.patch);
+  }
+  if (hidden_ != 0 || patch_ > 0)
     visible_ = context.memory.reserve<std::byte>(
-        "activations", "visible features",
+        "activations", "visible values",
         static_cast<std::size_t>(spec.batch * input_.layout.elements()) * size_of(compute));
   norm_partials_ =
       context.memory.reserve<float>("workspace", "gradient norm", ops::gradient_norm_partials());
@@ -65,13 +68,21 @@ bool SupervisedTask::select_phase(std::uint64_t step) {
   return phase_ != before;
 }
 
+bool SupervisedTask::hides(const BatchView& batch) const {
+  return hidden_ != 0 || (patch_ > 0 && batch.mask != nullptr);
+}
+
 BatchView SupervisedTask::visible(BatchView batch) const {
-  if (hidden_ != 0) batch.x = visible_.data();
+  if (hides(batch)) batch.x = visible_.data();
   return batch;
 }
 
 void SupervisedTask::forward(const Pass& pass) {
-  if (hidden_ != 0) ops::hide_features(pass.stream, pass.batch, hidden_, visible_.data());
+  if (hidden_ != 0) {
+    ops::hide_features(pass.stream, pass.batch, hidden_, visible_.data());
+  } else if (hides(pass.batch)) {
+    ops::hide_patches(pass.stream, pass.batch, patch_, visible_.data());
+  }
   const BatchView batch = visible(pass.batch);
   networks_[phase_]->forward({pass.stream, batch, pass.slots, pass.state, pass.mode});
   if (pass.mode == PassMode::train) return;

@@ -74,11 +74,14 @@ class SupervisedTask {
   float clip_, ema_;
   TensorShape feature_shape_;
   std::int32_t features_ = 0;  ///< number of features per sample
-  /// `batch` without the features that the heads predict.
+  /// True if a head predicts values of x in this batch. Held-out samples have no masked patches.
+  bool hides(const BatchView& batch) const;
+  /// `batch` without these values.
   BatchView visible(BatchView batch) const;
 
-  std::uint64_t hidden_ = 0;                        ///< mask of these features
-  Planned<std::byte> visible_;                      ///< x without them
+  std::uint64_t hidden_ = 0;                        ///< mask of the predicted features of items
+  std::int32_t patch_ = 0;                          ///< side of predicted patches, pixels; 0: none
+  Planned<std::byte> visible_;                      ///< x without the predicted values
   std::vector<std::uint64_t> phases_;               ///< see ParameterArena::phases
   std::vector<std::unique_ptr<Network>> networks_;  ///< by phase
   std::size_t phase_ = 0;

@@ -46,11 +46,9 @@ struct Crop {
   struct Axis {
     float scale, offset;
   };
-  /// `resize`: length of the image's shorter side after resizing; the longer side is rounded down.
-  WS_HD static Axis axis(const AugmentStep& step, int length, int shorter, int out,
+  WS_HD static Axis axis(const AugmentStep& step, int length, CoveringScale scale, int out,
                          AugmentRng& words) {
-    const int resized =
-        static_cast<int>(static_cast<std::int64_t>(step.value[0]) * length / shorter);
+    const int resized = scale.of(length);
     const int room = resized - out;
     // A centre between two pixels is rounded to the even one, as by Python's round.
     const int middle = room / 2 + (room & 1 & room / 2);
@@ -59,11 +57,14 @@ struct Crop {
     return {static_cast<float>(length) / static_cast<float>(resized),
             first - 0.5f * static_cast<float>(room)};
   }
+  /// The first value of a step is the length of the image's shorter side after resizing, or 0: the
+  /// image just covers the output.
   WS_HD static void compose(const AugmentStep& step, AugmentRng& words, GeometryDraw& draw) {
     const FrameSize frame = draw.frame;
-    const int shorter = frame.width < frame.height ? frame.width : frame.height;
-    const Axis down = axis(step, frame.height, shorter, draw.out.height, words);
-    const Axis across = axis(step, frame.width, shorter, draw.out.width, words);
+    const auto side = static_cast<int>(step.value[0]);
+    const CoveringScale scale = covering_scale(frame, side == 0 ? draw.out : FrameSize{side, side});
+    const Axis down = axis(step, frame.height, scale, draw.out.height, words);
+    const Axis across = axis(step, frame.width, scale, draw.out.width, words);
     draw.map = draw.map * Homography::scaling(across.scale, down.scale) *
                Homography::translation(across.offset, down.offset);
     draw.footprint *=

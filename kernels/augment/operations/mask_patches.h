@@ -1,4 +1,4 @@
-// mask_patches: sets a fixed share of the patches of an image to the mean. K. He, X. Chen, S. Xie,
+// mask_patches: masks a fixed share of the patches of an image, and sets them to the mean. K. He, X. Chen, S. Xie,
 // Y. Li, P. Dollar, R. Girshick, "Masked autoencoders are scalable vision learners", CVPR 2022.
 // Listed in operations.h; host and device.
 #pragma once
@@ -17,6 +17,7 @@ struct PatchMask {
   static constexpr int kMostPatches = 1024;
 
   std::int32_t patch;   ///< side in pixels; 0: nothing is masked
+  bool only;            ///< true: masked patches keep their pixels
   std::int32_t across;  ///< patches per row
   std::uint32_t bits[kMostPatches / 32];
 
@@ -25,6 +26,7 @@ struct PatchMask {
   /// 3.4.2, algorithm S.
   WS_HD void draw(const Augmentation& a, SampleShape shape) {
     patch = a.mask_patch;
+    only = a.mask_only;
     if (patch == 0) return;
     across = shape.width / patch;
     const int patches = across * (shape.height / patch);
@@ -50,7 +52,7 @@ struct PatchMask {
   /// Sets masked pixels to 0, the mean after normalisation. The run starts at output pixel (x, y).
   template <int N>
   WS_INLINE void apply(int x, int y, ColourRun<N>& colour) const {
-    if (patch == 0) return;
+    if (patch == 0 || only) return;
     const int row = y / patch * across;
     for (int i = 0; i < N; ++i) {
       const int column = (x + i) / patch;
@@ -59,23 +61,30 @@ struct PatchMask {
   }
 };
 
+/// Content of masked patches.
+enum class MaskFill : std::uint8_t { mean, none };
+
 struct MaskPatches {
-  static constexpr auto kInfo =
-      OperationInfo(42, AugmentStage::erase, "mask_patches", "ratio",
-                    "set floor(ratio * patches) patches to the mean, after normalisation",
-                    "masked autoencoders: He et al., CVPR 2022");
+  static constexpr auto kInfo = OperationInfo(
+      42, AugmentStage::erase, "mask_patches", "ratio",
+      "mask floor(ratio * patches) patches: set them to the mean, after normalisation",
+      "masked autoencoders: He et al., CVPR 2022");
 
   template <class Reals>
   struct Params {
     double probability = 1;
     int patch = 16;
     double ratio = 0.75;
+    MaskFill fill = MaskFill::mean;
 
     static void describe(ParamTable<Params>& table) {
       table
           .integer("patch", &Params::patch, {1, 4096}, "pixel",
                    "side of the square patches; it divides the sides of the image")
-          .real("ratio", &Params::ratio, {0, 1}, "of the patches", "masked patches, rounded down");
+          .real("ratio", &Params::ratio, {0, 1}, "of the patches", "masked patches, rounded down")
+          .choice("fill", &Params::fill, {{"mean", MaskFill::mean}, {"none", MaskFill::none}},
+                  "mean: masked patches become the mean; none: they keep their pixels, for loss "
+                  "masked_patches, which hides them from the network");
     }
     bool needs_pass() const { return true; }
     template <class Check>
@@ -88,7 +97,7 @@ struct MaskPatches {
       if (patches > PatchMask::kMostPatches)
         check.refuse(".patch = {} gives {} patches", "at most 1024 are masked one by one",
                      "use larger patches", patch, patches);
-      return {patch, Planning::whole_pixels(ratio, patches)};
+      return {patch, Planning::whole_pixels(ratio, patches), fill == MaskFill::none ? 1 : 0};
     }
   };
 
@@ -96,6 +105,7 @@ struct MaskPatches {
     words.key(a.erase_key);
     a.mask_patch = static_cast<std::int32_t>(step.value[0]);
     a.mask_count = static_cast<std::int32_t>(step.value[1]);
+    a.mask_only = step.value[2] == 1;
   }
 };
 

@@ -131,7 +131,7 @@ class CifarRows final : public Dataset {
     if (limit_ > 0) text += fmt::format(", first {} of each class", limit_);
     return text;
   }
-  std::string size_advice(int /*size*/) const override {
+  std::string size_advice(ImageSize /*size*/) const override {
     return fmt::format("set data.size: {}", kSide);
   }
   std::unique_ptr<RowReader> reader() const override { return std::make_unique<Reader>(*this); }

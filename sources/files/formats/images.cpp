@@ -25,7 +25,8 @@ struct ImageSettings {
   std::string split;
   std::string image, label, classes;  ///< (webdataset, tfrecord)
   Subfolders subfolders = Subfolders::refuse;
-  std::int64_t resize = 0, canvas = 0;
+  ImageSize resize;
+  std::int64_t canvas = 0;
   ExifRotation exif = ExifRotation::apply;
   OnConvert on_convert = OnConvert::refuse;
   OnError on_error = OnError::fail;
@@ -36,9 +37,9 @@ struct ImageSettings {
 ParamTable<ImageSettings> with_decoding(ParamTable<ImageSettings> table) {
   return std::move(
       table
-          .integer("resize", &ImageSettings::resize, {0, 16384}, "pixels",
-                   "length of the shorter side before a centre crop, as torchvision's Resize and "
-                   "CenterCrop; 0: no resizing")
+          .size("resize", &ImageSettings::resize, {0, 16384},
+                "size of the images: they are shrunk or enlarged until they just cover it, then "
+                "cropped in the centre, as by torchvision's Resize and CenterCrop; 0: no resizing")
           .integer("canvas", &ImageSettings::canvas, {0, 16384}, "pixels",
                    "keep images at their own sizes, so that augment: crops and resizes the whole "
                    "image; those with a longer side are shrunk to it first; 0: off")
@@ -111,12 +112,16 @@ class ImageRows final : public Dataset {
     rules_.max_pixels = settings.max_pixels;
     rules_.rotation = settings.exif;
     rules_.convert = settings.on_convert == OnConvert::convert;
-    rules_.resize = static_cast<int>(settings.resize);
+    rules_.resize = settings.resize;
     rules_.canvas = static_cast<int>(settings.canvas);
-    if (rules_.resize > 0 && rules_.canvas > 0)
+    if ((rules_.resize.height == 0) != (rules_.resize.width == 0))
       fail(ErrorKind::config,
-           {fmt::format("{}: resize: {} and canvas: {}", request.path.string(), rules_.resize,
-                        rules_.canvas),
+           {fmt::format("{}: resize: {}", request.path.string(), rules_.resize.to_string()),
+            "no side can be 0", "give both sides, or one number"});
+    if (rules_.resize.given() && rules_.canvas > 0)
+      fail(ErrorKind::config,
+           {fmt::format("{}: resize: {} and canvas: {}", request.path.string(),
+                        rules_.resize.to_string(), rules_.canvas),
             "on a canvas, augment: or centre_crop: resizes", "remove one of the two"});
     rules_.shape.channels = request.channels == 1 ? 1 : 3;
     if (settings.on_error == OnError::skip) skip_damaged(request);
@@ -139,7 +144,7 @@ class ImageRows final : public Dataset {
     text += fmt::format(", {}{}x{}, from {}", rules_.canvas > 0 ? "up to " : "", rules_.shape.width,
                         rules_.shape.height, set_.root().string());
     if (set_.archives() > 1) text += fmt::format(" ({} shards)", set_.archives());
-    if (rules_.resize > 0) text += fmt::format(", resized to {}", rules_.resize);
+    if (rules_.resize.given()) text += ", resized to " + rules_.resize.to_string();
     if (rules_.canvas > 0) text += ", each with its own size";
     if (rules_.shape.channels == 1) text += ", grey";
     if (limit_ > 0) text += fmt::format(", first {} of each class", limit_);
@@ -150,8 +155,8 @@ class ImageRows final : public Dataset {
     }
     return text;
   }
-  std::string size_advice(int size) const override {
-    return rules_.advice("resize", std::to_string(size)) + " (shorter side, then centre crop)";
+  std::string size_advice(ImageSize size) const override {
+    return rules_.advice("resize", size.to_string()) + " (with a centre crop)";
   }
   bool encoded() const override { return true; }
   void keep_encoded() override { held_bytes_ = set_.encoded_bytes(); }

@@ -264,6 +264,32 @@ TEST(ParamTable, RoundTripsListsThroughYaml) {
   EXPECT_EQ(settings.names, lists.names);
 }
 
+TEST(ParamTable, ReadsSizesAsANumberOrAsHeightAndWidth) {
+  struct Sized {
+    ImageSize size = 32;
+  };
+  const auto table = ParamTable<Sized>("data").size("size", &Sized::size, {1, 4096}, "of images");
+  const auto read = [&](const std::string& yaml) {
+    return ConfigDocument::parse(yaml, "a.yaml").root().read(table).size;
+  };
+  EXPECT_EQ(table.rows()[0].default_text, "32");
+  EXPECT_EQ(read("size: 48"), ImageSize(48, 48));
+  EXPECT_EQ(read("size: [32, 48]"), ImageSize(32, 48));
+  EXPECT_EQ(read("size: '32, 48'"), ImageSize(32, 48));
+  for (const ImageSize size : {ImageSize(32, 48), ImageSize(7)}) {
+    const std::string yaml = table.to_yaml({size});
+    EXPECT_EQ(yaml, "size: " + size.to_string() + "\n");
+    EXPECT_EQ(read(yaml), size);
+  }
+  const auto refused = [&](const std::string& yaml) {
+    return message_of(ErrorKind::config, [&] { read(yaml); });
+  };
+  for (const char* text : {"[]", "[1, 2, 3]", "[4, x]", "2.5", "32x48", "{a: 1}"})
+    expect_parts(refused(std::string("size: ") + text), {"a.yaml:1", "size"});
+  expect_parts(refused("size: [1, 2, 3]"), {"must be an integer, or [height, width]"});
+  expect_parts(refused("size: [0, 48]"), {"size = 0 is out of range [1, 4096] pixels"});
+}
+
 TEST(ParamTable, RefusesRepeatedSettings) {
   const auto read = [](const std::vector<ParamSetting>& settings) {
     return message_of(ErrorKind::config, [&] { lists_table().read(settings); });

@@ -22,7 +22,7 @@ class Rows final : public Dataset {
   std::string location(std::int64_t) const override { return ""; }
   std::string place(std::int64_t) const override { return ""; }
   std::string summary() const override { return ""; }
-  std::string size_advice(int) const override { return ""; }
+  std::string size_advice(ImageSize) const override { return ""; }
   std::unique_ptr<RowReader> reader() const override { return std::make_unique<Reader>(); }
 
  private:

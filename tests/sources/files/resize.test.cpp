@@ -12,7 +12,7 @@ namespace {
 Bytes resize(const Bytes& rgb, int width, int height, int side) {
   ImageResizer resizer;
   Bytes out(static_cast<std::size_t>(side) * static_cast<std::size_t>(side) * 3);
-  resizer.resize_and_crop(rgb.data(), {width, height}, side, out.data());
+  resizer.resize_and_crop(rgb.data(), {width, height}, {side, side}, out.data());
   return out;
 }
 
@@ -33,6 +33,31 @@ TEST(ImageResizer, CropsTheCentre) {
   const Bytes tall = resize(noise_rgb(16, 24, 2), 16, 24, 16);
   const Bytes source = noise_rgb(16, 24, 2);
   EXPECT_TRUE(std::equal(tall.begin(), tall.end(), source.begin() + 4 * 48));
+}
+
+// The middle of the image that just covers the output.
+TEST(ImageResizer, CoversSizesThatAreNotSquare) {
+  struct Case {
+    FrameSize image, out, scaled;
+  };
+  for (const auto& [image, out, scaled] : {Case{{40, 30}, {24, 12}, {24, 18}},
+                                           {{40, 30}, {12, 24}, {32, 24}},
+                                           {{20, 60}, {9, 7}, {9, 27}},
+                                           {{16, 8}, {32, 16}, {32, 16}}}) {
+    const Bytes rgb = noise_rgb(image.width, image.height, 5);
+    const auto bytes = [](FrameSize size) {
+      return static_cast<std::size_t>(size.width * size.height * 3);
+    };
+    Bytes whole(bytes(scaled)), cut(bytes(out));
+    ImageResizer resizer;
+    resizer.resize(rgb.data(), image, scaled, whole.data());
+    resizer.resize_and_crop(rgb.data(), image, out, cut.data());
+    const int left = (scaled.width - out.width) / 2, top = (scaled.height - out.height) / 2;
+    for (int y = 0; y < out.height; ++y)
+      EXPECT_TRUE(std::equal(cut.begin() + y * out.width * 3, cut.begin() + (y + 1) * out.width * 3,
+                             whole.begin() + ((top + y) * scaled.width + left) * 3))
+          << y;
+  }
 }
 
 TEST(ImageResizer, PreservesConstantImagesAtAnyScale) {

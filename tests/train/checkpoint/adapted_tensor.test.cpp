@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <span>
 
 namespace wellspring::test {
@@ -27,14 +28,33 @@ TEST(AdaptedTensor, ResizesPositionsAsTimmDoes) {
   for (const AdaptedTensor& timm : resized_by_timm()) {
     const auto cells = static_cast<std::size_t>(timm.from * timm.from);
     const std::vector<float> stored = values_of("pos_embed", 2 * (1 + cells));
-    expect_close(resized_positions(std::span(stored).subspan(2), timm.from, timm.to, 2),
+    expect_close(resized_positions(std::span(stored).subspan(2), {timm.from, timm.from},
+                                   {timm.to, timm.to}, 2),
                  std::span(timm.values).subspan(2), kBound);
   }
 }
 
 TEST(AdaptedTensor, ResizesConstantPositionsToTheSame) {
   const std::vector<float> stored(3 * 3, 0.75f);
-  expect_close(resized_positions(stored, 3, 5, 1), std::vector<float>(5 * 5, 0.75f), 0x1p-23);
+  expect_close(resized_positions(stored, {3, 3}, {5, 5}, 1), std::vector<float>(5 * 5, 0.75f),
+               0x1p-23);
+}
+
+// Rows and columns are resized apart: a grid that varies along one axis only stays so.
+TEST(AdaptedTensor, ResizesGridsThatAreNotSquare) {
+  std::vector<float> across, down;
+  for (int y = 0; y < 4; ++y)
+    for (int x = 0; x < 6; ++x) {
+      across.push_back(values_of("pos_embed", 6)[static_cast<std::size_t>(x)]);
+      down.push_back(values_of("pos_embed", 4)[static_cast<std::size_t>(y)]);
+    }
+  const auto wide = resized_positions(across, {4, 6}, {2, 9}, 1);
+  ASSERT_EQ(wide.size(), 18u);
+  for (std::size_t x = 0; x < 9; ++x) EXPECT_NEAR(wide[x], wide[9 + x], 0x1p-22);
+  EXPECT_GT(std::abs(wide[0] - wide[4]), 0.01f);
+  const auto tall = resized_positions(down, {4, 6}, {8, 3}, 1);
+  ASSERT_EQ(tall.size(), 24u);
+  for (std::size_t y = 0; y < 8; ++y) EXPECT_NEAR(tall[3 * y], tall[3 * y + 2], 0x1p-22);
 }
 
 // The sum of three values below 1 has two roundings, a product one.

@@ -230,7 +230,25 @@ TEST_F(WeightTransfer, AdaptsPositionsToTheSizeOfImages) {
   expect_parts(
       refused(ErrorKind::config, small, {other, "init.shapes=adapt"}),
       {"patch_embed.proj.weight is [8, 3, 2, 2] in the file, [8, 3, 4, 4] in this network",
-       "init.shapes=adapt changes only pos_embed of square images and the input channels"});
+       "init.shapes=adapt changes only pos_embed and the input channels of the first convolution"});
+}
+
+// Positions belong to a grid: 2 x 4 patches have as many as 4 x 2.
+TEST_F(WeightTransfer, AdaptsPositionsToTheProportionsOfImages) {
+  const std::string vit = "model={name: vit, patch: 2, width: 8, depth: 1, heads: 2}";
+  Trainer(small_run(folder_.path(), {vit, "train.steps=2", "data.size=[4, 8]"}), listener_,
+          test::quick())
+      .run();
+  const fs::path wide = find_model_file(folder_.path());
+  initial_losses(wide, {vit, "data.size=[4, 8]"});
+  EXPECT_EQ(note_.find("resized"), std::string::npos) << note_;
+  expect_parts(refused(ErrorKind::config, wide, {vit, "data.size=[8, 4]"}),
+               {"pos_embed is for 4x2 patches in the file, 2x4 in this network",
+                "init.shapes=adapt accepts other image sizes"});
+  initial_losses(wide, {vit, "data.size=[8, 4]", "init.shapes=adapt"});
+  expect_parts(note_, {"resized pos_embed from [1, 9, 8] to [1, 9, 8]"});
+  initial_losses(wide, {vit, "data.size=[6, 16]", "init.shapes=adapt"});
+  expect_parts(note_, {"resized pos_embed from [1, 9, 8] to [1, 25, 8]"});
 }
 
 TEST_F(WeightTransfer, AdaptsTheFirstConvolutionToTheChannels) {

@@ -43,8 +43,9 @@ TEST_P(PublishedModels, AgreeWithTorchvisionAndTimm) {
     arena.initialise(stream(), 1);
     const test::TemporaryFolder folder;
     write_weights(arena, folder / "weights.safetensors");
-    const TransferReport report = transfer_weights(
-        {(folder / "weights.safetensors").string(), HeadInit::keep}, {}, arena, stream());
+    const TransferReport report =
+        transfer_weights({(folder / "weights.safetensors").string(), HeadInit::keep}, {},
+                         {side, side, 3}, arena, stream());
     EXPECT_TRUE(report.missing.empty() && report.unexpected.empty()) << report.to_string();
     const auto upload = [&](void* to, const std::vector<double>& values) {
       const std::vector<float> floats(values.begin(), values.end());

@@ -52,7 +52,8 @@ class PublishedRun {
     const TemporaryFolder folder;
     write_weights(task_.parameters(), folder / "weights.safetensors");
     (void)transfer_weights({(folder / "weights.safetensors").string(), HeadInit::keep},
-                           task_.heads(), task_.parameters(), context_.stream);
+                           task_.heads(), task_.layout().shape(), task_.parameters(),
+                           context_.stream);
     task_.parameters().begin_average(context_.stream);
     upload(slots_, std::vector<Slot>(kImages));
     upload(values_, std::vector<float>(3 * kImages, 1.0f));
