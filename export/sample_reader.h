@@ -61,6 +61,8 @@ class SampleReader {
   /// Everything needed to make the same samples again: parameters, versions, seeds, ids. Settings
   /// are JSON values, not YAML text.
   virtual nlohmann::ordered_json identity() const = 0;
+  /// Names of the generators of these samples, once or more; headers with their paths.
+  virtual std::vector<std::string> generators() const { return {}; }
   /// How the samples are made (device, batch size); does not affect their values.
   virtual nlohmann::ordered_json making() const = 0;
 };
@@ -84,6 +86,7 @@ class GeneratorReader final : public SampleReader {
   SampleHeading heading() const override;
   std::string summary() const override;
   nlohmann::ordered_json identity() const override;
+  std::vector<std::string> generators() const override;
   nlohmann::ordered_json making() const override;
 
  private:

@@ -47,7 +47,7 @@ class Picture:
 
 def _samples(what, count, first, seed, size, plane, device, split, step, overrides, parameters):
     """The samples that `what` names: a generator, or a configuration."""
-    if isinstance(what, str) and what in dict(_core.list_generators()):
+    if isinstance(what, str) and (what.endswith(".h") or what in dict(_core.list_generators())):
         if overrides or split != "train" or step != 0:
             raise _core.ConfigError(f"overrides, split and step are for configurations, not for the generator '{what}'")
         count = whole("count", count, 1, MOST_SAMPLES)
@@ -69,7 +69,7 @@ def _samples(what, count, first, seed, size, plane, device, split, step, overrid
 
 
 def export(what, out, *, count=None, first=0, seed=0, size=64, plane=False, device="cpu", split="train", step=0,
-           overrides=(), layout="", pixels="f32", channels="last", **parameters):
+           overrides=(), layout="", pixels="f32", channels="last", store_headers=False, **parameters):
     """Writes samples as `wellspring export` does; returns the names of the arrays.
 
     what    a generator (with `parameters`, first, seed, size) or a configuration, a file or a dict (with
@@ -85,7 +85,7 @@ def export(what, out, *, count=None, first=0, seed=0, size=64, plane=False, devi
         raise TypeError(f"out must be a path, not {type(out).__name__}")
     path = text("out", os.fspath(out))
     samples = _samples(what, count, first, seed, size, plane, device, split, step, overrides, parameters)
-    return samples.write(path, text("layout", layout), pixels, channels)
+    return samples.write(path, text("layout", layout), pixels, channels, bool(store_headers))
 
 
 def preview(what, *, count=36, first=0, seed=0, size=64, plane=False, device="cpu", split="train", step=0, overrides=(),

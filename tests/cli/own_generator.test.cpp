@@ -3,6 +3,7 @@
 #include "tests/cli/command.h"
 #include "tests/support/temporary_folder.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -70,6 +71,54 @@ TEST_F(OwnGenerator, TemplatesOfAllKindsWork) {
     EXPECT_EQ(described.err.find("compiling"), std::string::npos) << described.err;
   }
   EXPECT_EQ(run("new generator my_image").exit_code, 2) << "overwrites nothing";
+}
+
+/// Runs the test that `new generator` writes, in `folder`.
+Outcome run_test_of(const std::string& name, const fs::path& folder, const fs::path& cache) {
+  return shell(fmt::format("PATH='{}':\"$PATH\" WELLSPRING_CACHE='{}' sh {}.test.sh",
+                           fs::path(wellspring_path()).parent_path().string(), cache.string(), name),
+               folder);
+}
+
+TEST_F(OwnGenerator, TheWrittenTestChecksTheLaws) {
+  ASSERT_EQ(run("new generator rings").exit_code, 0);
+  EXPECT_NE(slurp(folder_ / "rings.md").find("# rings\n"), std::string::npos);
+  for (int i = 0; i < 2; ++i) {
+    const Outcome passed = run_test_of("rings", folder_.path(), cache().path());
+    EXPECT_EQ(passed.exit_code, 0) << passed.err;
+    EXPECT_NE(passed.out.find("4096 samples passed"), std::string::npos) << passed.out;
+  }
+  EXPECT_EQ(run("compile ./rings.h --samples 64 tilt=90 contrast=1").exit_code, 0);
+  EXPECT_NE(run("compile ./rings.h tilt=90").err.find("--samples"), std::string::npos);
+  EXPECT_NE(run("compile ./rings.h --samples 9 tlit=90").err.find("did you mean 'tilt'"),
+            std::string::npos);
+
+  const std::string text = slurp(folder_ / "rings.h");
+  struct Break {
+    std::string from, to, message;
+  };
+  for (const auto& [from, to, message] : std::vector<Break>{
+           {"info.draws = {.scene = 1};", "", "random numbers, and info.draws"},
+           {"draw.uniform(4, 16);\n", "draw.uniform(5, 16);\n", "latent period is in [5"},
+           {"tilt < 0 ? 0 : 1", "key.rng.sample == 77 ? 5 : tilt < 0 ? 0 : 1",
+            "sample 77: label is 5"},
+           {"0.5f + 0.5f *", "0.5f + 0.4f *", "samples have changed"}}) {
+    spill(folder_ / "rings.h", replaced(text, from, to));
+    const Outcome failed = run_test_of("rings", folder_.path(), cache().path());
+    EXPECT_NE(failed.exit_code, 0) << message;
+    EXPECT_NE(failed.err.find(message), std::string::npos) << failed.err;
+  }
+}
+
+TEST_F(OwnGenerator, FunctionsOfTheCLibraryAreNoticed) {
+  fs::copy_file(source_folder() / "examples/generators/grating.h", folder_ / "exact.h");
+  write("grating", "math::sin_turns(turns)", "__builtin_sinf(turns)");
+  EXPECT_NE(run("compile grating.h").err.find("calls sinf of the C library"), std::string::npos);
+  const TemporaryFolder own;
+  write("grating", "#pragma once", "#pragma once\n// exact");
+  EXPECT_EQ(run("compile grating.h", folder_.path(), {{"WELLSPRING_CACHE", own.path().string()}})
+                .err.find("C library"),
+            std::string::npos);
 }
 
 TEST_F(OwnGenerator, CopiesOfBuiltInGeneratorsGiveTheSameBytes) {
@@ -283,6 +332,77 @@ TEST_F(OwnGenerator, TrainsAndResumesOnlyWithTheSameHeader) {
   EXPECT_EQ(moved.exit_code, 0) << moved.err;
 }
 
+TEST_F(OwnGenerator, ItsTextIsStoredOnRequest) {
+  const std::string text = slurp(source_folder() / "examples/generators/grating.h");
+  spill(folder_ / "grating.h", replaced(text, "#pragma once", "#pragma once\n#include \"in/more.h\""));
+  fs::create_directory(folder_ / "in");
+  spill(folder_ / "in/more.h", "// more: \033[2J\n");
+  spill(folder_ / "run.yaml", kRun);
+  ASSERT_EQ(run("train run.yaml out=bare").exit_code, 0);
+  ASSERT_EQ(run("train run.yaml out=run train.store_headers=true").exit_code, 0);
+  ASSERT_EQ(run("export ./grating.h --count 2 --store-headers --out g.npz").exit_code, 0);
+  ASSERT_EQ(run("export run.yaml --count 2 --store-headers --layout webdataset --out shards")
+                .exit_code,
+            0);
+  const Outcome nothing = run("headers bare");
+  EXPECT_EQ(nothing.exit_code, 2);
+  EXPECT_NE(nothing.err.find("train.store_headers=true"), std::string::npos) << nothing.err;
+
+  // The text survives the loss of the header, and nothing compiles it.
+  const std::string header = slurp(folder_ / "grating.h");
+  fs::remove(folder_ / "grating.h");
+  for (const std::string file : {"run", "g.npz", "shards"}) {
+    const Outcome printed = run("headers " + file);
+    EXPECT_NE(printed.out.find("struct Grating {"), std::string::npos) << file << printed.err;
+    EXPECT_NE(printed.out.find("more: \\x1b[2J"), std::string::npos) << "a control sequence";
+    EXPECT_EQ(run(fmt::format("headers {0} --out from-{0}", file)).exit_code, 0);
+    EXPECT_EQ(slurp(folder_ / ("from-" + file) / "grating.h"), header);
+    EXPECT_EQ(slurp(folder_ / ("from-" + file) / "in/more.h"), "// more: \033[2J\n");
+  }
+  EXPECT_NE(run("headers g.npz --out from-run").exit_code, 0) << "overwrites nothing";
+
+  // A damaged text, and one that leads out of the folder.
+  fs::path checkpoint;
+  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "run"))
+    if (entry.path().filename() == "checkpoint.json" && !fs::is_symlink(entry.path().parent_path()))
+      checkpoint = entry.path();
+  const std::string stored = slurp(checkpoint);
+  spill(checkpoint, replaced(stored, "in/more.h\",", "../more.h\","));
+  const Outcome outside = run("headers run --out other");
+  EXPECT_EQ(outside.exit_code, 3);
+  EXPECT_NE(outside.err.find("outside of --out"), std::string::npos) << outside.err;
+  EXPECT_FALSE(fs::exists(folder_ / "more.h"));
+  spill(checkpoint, replaced(stored, "struct Grating {", "struct Gratinq {"));
+  EXPECT_NE(run("headers run").err.find("damaged"), std::string::npos);
+  EXPECT_EQ(run("headers nowhere").exit_code, 2);
+}
+
+TEST_F(OwnGenerator, TextThatCannotBeStoredIsRefusedBeforeTraining) {
+  write("grating", "#pragma once", "#pragma once\n// \xff");
+  spill(folder_ / "run.yaml", kRun);
+  const Outcome outcome = run("train run.yaml out=run train.store_headers=true");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("not UTF-8"), std::string::npos) << outcome.err;
+}
+
+// One rank compiles and says so; the others wait for it.
+TEST_F(OwnGenerator, ManyRanksCompileOnce) {
+  const TemporaryFolder own;
+  fs::copy_file(source_folder() / "examples/generators/grating.h", folder_ / "grating.h");
+  spill(folder_ / "run.yaml", kRun);
+  const Outcome outcome = shell(
+      fmt::format("export WELLSPRING_CACHE='{}'; p=(); for r in 0 1 2; do (export "
+                  "OMPI_COMM_WORLD_RANK=$r OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_LOCAL_RANK=$r "
+                  "OMPI_COMM_WORLD_LOCAL_SIZE=3; exec '{}' train run.yaml train.batch=12 out=run) & "
+                  "p+=($!); done; s=0; for i in ${{p[@]}}; do wait $i || s=$?; done; exit $s",
+                  own.path().string(), wellspring_path()),
+      folder_.path());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::size_t first = outcome.err.find("note: compiling ");
+  EXPECT_NE(first, std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("note: compiling ", first + 1), std::string::npos) << outcome.err;
+}
+
 TEST_F(OwnGenerator, ANewIncludedFileMeansANewGenerator) {
   write("grating", "#pragma once", "#pragma once\n#include \"amount.h\"");
   const std::string text = slurp(folder_ / "grating.h");
@@ -326,8 +446,9 @@ TEST_F(OwnGenerator, DamagedObjectsAreCompiledAgain) {
   EXPECT_NE(both.find("already compiled:"), std::string::npos) << both;
   EXPECT_FALSE(fs::exists(old));
 
-  // A prepared cache needs no compiler.
+  // A prepared cache needs no compiler, and without a writable one, nothing is kept.
   EXPECT_EQ(compile({{"WELLSPRING_CXX", "/nonexistent/g++"}}).exit_code, 0);
+  EXPECT_EQ(compile({{"WELLSPRING_CACHE", "/dev/null"}}).exit_code, 0);
 
   for (const fs::directory_entry& file : fs::directory_iterator(own / "generators")) {
     EXPECT_FALSE(file.is_directory()) << file.path();

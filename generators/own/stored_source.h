@@ -1,0 +1,33 @@
+// The text of the user's headers within checkpoints and exported files, as JSON. It is only stored
+// and printed; nothing compiles it. Called by train/checkpoint, export and `wellspring headers`; host
+// only.
+#pragma once
+
+#include "generators/own/own_generator.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+/// Key of the list in checkpoint.json and in the metadata of exported files.
+inline constexpr const char* kStoredHeaders = "generator_headers";
+
+/// [{"generator", "sha256", "files": [{"path", "text"}]}] for those of the names that are headers,
+/// each once. All of them must be loaded. Throws a config error if a text is not UTF-8.
+nlohmann::ordered_json stored_headers(const std::vector<std::string>& generators);
+
+/// A header that was read from a file.
+struct StoredHeader {
+  std::string generator;
+  OwnSource source;
+};
+/// The headers in the JSON object of `file`; empty if it stores none. Throws data errors: another
+/// structure, or a text that does not have the stored hash.
+std::vector<StoredHeader> read_stored_headers(const nlohmann::ordered_json& json,
+                                              const std::filesystem::path& file);
+
+}  // namespace wellspring
