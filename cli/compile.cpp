@@ -37,14 +37,14 @@ int run(const CompileArguments& options) {
   if (headers.empty())
     fail(ErrorKind::config, {"command line: no header", "", "name one, such as ./rings.h"});
   if (!settings.empty() && !options.samples)
-    fail(ErrorKind::config, {"command line: parameters without --samples",
-                             "a header is compiled for all parameters",
-                             "leave them out, or add --samples 4096 to check samples"});
+    fail(ErrorKind::config,
+         {"command line: parameters without --samples", "a header is compiled for all parameters",
+          "leave them out, or add --samples 4096 to check samples"});
   for (const std::string& header : headers) {
-    const CompiledHeader compiled = compile_own_generator(
-        header, {.check = options.trust ? OwnCheck::trust : OwnCheck::run,
-                 .arch = options.arch,
-                 .into = options.into});
+    const CompiledHeader compiled =
+        compile_own_generator(header, {.check = options.trust ? OwnCheck::trust : OwnCheck::run,
+                                       .arch = options.arch,
+                                       .into = options.into});
     fmt::print("{}: {} {} (header {})\n", printable(header),
                compiled.from_cache ? "already compiled:" : "compiled:",
                printable(compiled.object.string()), compiled.hash.substr(0, 12));

@@ -70,8 +70,7 @@ fs::path inside(const fs::path& folder, const std::string& path) {
   const fs::path normal = fs::path(path).lexically_normal();
   if (normal.is_absolute() || normal.empty() || *normal.begin() == "..")
     fail(ErrorKind::data, {fmt::format("{}: not below the folder of its header", printable(path)),
-                           "it would be written outside of --out",
-                           "leave out --out to print it"});
+                           "it would be written outside of --out", "leave out --out to print it"});
   return folder / normal;
 }
 

@@ -87,8 +87,8 @@ void print_completion(const CLI::App& program) {
     std::vector<std::string> options;
     for (const CLI::Option* option : shown_options(*command))
       for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
-    cases += fmt::format("    {}) options='{}' ;;\n", join(names_of(*command), "|"),
-                         join(options, " "));
+    cases +=
+        fmt::format("    {}) options='{}' ;;\n", join(names_of(*command), "|"), join(options, " "));
   }
   fmt::print(R"(# Completion of wellspring {} for bash, written by `wellspring help --completion`.
 _wellspring() {{

@@ -175,6 +175,7 @@ nlohmann::ordered_json export_metadata(const SampleReader& feed, const ExportOpt
 
 ExportReport export_samples(SampleReader& feed, const std::filesystem::path& path,
                             const ExportOptions& options) {
+  if (options.store_headers) expect_storable(feed.generators());
   if (options.layout == kWebDataset) return export_webdataset(feed, path, options);
   if (path.extension() == ".trackml" || is_event_record(path)) {
     if (!options.layout.empty() || options.images != ImageForm{} || options.gzip > 0 ||

@@ -61,10 +61,10 @@ class SampleReader {
   /// Everything needed to make the same samples again: parameters, versions, seeds, ids. Settings
   /// are JSON values, not YAML text.
   virtual nlohmann::ordered_json identity() const = 0;
-  /// Names of the generators of these samples, once or more; headers with their paths.
-  virtual std::vector<std::string> generators() const { return {}; }
   /// How the samples are made (device, batch size); does not affect their values.
   virtual nlohmann::ordered_json making() const = 0;
+  /// Names of the generators of these samples, once or more; headers with their paths.
+  virtual std::vector<std::string> generators() const { return {}; }
 };
 
 /// Reads samples of a generator, which nothing else may use while the reader exists.

@@ -128,8 +128,9 @@ nb::ndarray<> checked_array(const BatchView& batch, const BatchColumn& column, n
         name,
         fmt::format("has elements of type {}, not {}", type_name(array.dtype()), type_name(type)),
         name == "x" ? "its type and the argument dtype must agree" : "make it with that type");
-  const std::span<const std::size_t> shape(array.shape_ptr(), array.ndim());
-  if (!std::ranges::equal(shape, wanted.shape()))
+  const std::span<const std::int64_t> shape(array.shape_ptr(), array.ndim());
+  const auto same = [](std::int64_t a, std::size_t b) { return a == static_cast<std::int64_t>(b); };
+  if (!std::ranges::equal(shape, wanted.shape(), same))
     refuse(name,
            fmt::format("has the shape ({}), not ({})", fmt::join(shape, ", "),
                        fmt::join(wanted.shape(), ", ")),
@@ -183,9 +184,9 @@ template <class Number>
 nb::tuple tuple_of(std::span<const Number> numbers, std::size_t unit = 1) {
   nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(numbers.size())));
   for (std::size_t i = 0; i < numbers.size(); ++i)
-    PyTuple_SetItem(tuple.ptr(), static_cast<Py_ssize_t>(i),
-                    PyLong_FromSsize_t(static_cast<Py_ssize_t>(numbers[i]) *
-                                       static_cast<Py_ssize_t>(unit)));
+    PyTuple_SetItem(
+        tuple.ptr(), static_cast<Py_ssize_t>(i),
+        PyLong_FromSsize_t(static_cast<Py_ssize_t>(numbers[i]) * static_cast<Py_ssize_t>(unit)));
   return nb::borrow<nb::tuple>(tuple);
 }
 
@@ -210,8 +211,7 @@ class NumpyArrays {
     const Numpy& numpy = Numpy::get();
     const nb::tuple shape = tuple_of(extents.shape());
     const auto offset = static_cast<std::byte*>(column.data) - begin_;
-    if (extents.contiguous())
-      return numpy.ndarray(shape, numpy.type(column.type), buffer_, offset);
+    if (extents.contiguous()) return numpy.ndarray(shape, numpy.type(column.type), buffer_, offset);
     return numpy.ndarray(shape, numpy.type(column.type), buffer_, offset,
                          tuple_of(extents.strides(), element_size(column.type)));
   }
@@ -328,8 +328,7 @@ CallersBatch from_arrays(const TypedBatch& batch, const nb::dict& arrays, Device
              PyUnicode_CompareWithASCIIString(key.ptr(), c.name) == 0;
     });
     if (column == columns.end()) refuse_column(batch, nb::str(key).c_str());
-    if (device.is_cpu())
-      column->data = fitting_data(batch.view, *column, object, axes, callers);
+    if (device.is_cpu()) column->data = fitting_data(batch.view, *column, object, axes, callers);
     if (column->data != nullptr) continue;
     callers.arrays.push_back(checked_array(batch.view, *column, object, device, axes));
     column->data = callers.arrays.back().data();

@@ -226,11 +226,11 @@ class Checker {
     const std::uint64_t blocks = drawn_ == nullptr ? 0 : drawn_() - before;
     for (std::size_t row = 0; row < ids.size(); ++row)
       if (std::string failure = value_failure(ids[row], row); !failure.empty()) return failure;
-    const auto allowed =
-        static_cast<std::uint64_t>(blocks_allowed(generator_.info())) * ids.size();
+    const auto allowed = static_cast<std::uint64_t>(blocks_allowed(generator_.info())) * ids.size();
     if (blocks <= allowed) return "";
     return fmt::format(
-        "samples from {}: {} samples draw {} blocks of random numbers, and info.draws in describe() "
+        "samples from {}: {} samples draw {} blocks of random numbers, and info.draws in "
+        "describe() "
         "allows {}",
         ids[0], ids.size(), blocks, allowed);
   }

@@ -348,9 +348,9 @@ std::vector<std::string> inexact_calls(const fs::path& object) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::vector<std::string> calls;
   for (const std::string name :
-       {"sin",   "cos",  "tan",  "asin",  "acos", "atan",  "atan2", "sinh",  "cosh",
-        "tanh",  "exp",  "exp2", "expm1", "log",  "log2",  "log10", "log1p", "pow",
-        "cbrt",  "erf",  "erfc", "hypot", "tgamma", "lgamma", "sincos"})
+       {"sin",  "cos", "tan",  "asin",  "acos",   "atan",   "atan2", "sinh",  "cosh",
+        "tanh", "exp", "exp2", "expm1", "log",    "log2",   "log10", "log1p", "pow",
+        "cbrt", "erf", "erfc", "hypot", "tgamma", "lgamma", "sincos"})
     for (const std::string& function : {name, name + "f"})
       if (text.find('\0' + function + '\0') != std::string_view::npos) calls.push_back(function);
   return calls;

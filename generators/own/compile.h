@@ -24,8 +24,9 @@ Compiler find_nvcc();
 
 /// What a header is compiled for.
 struct Target {
-  std::string arch;  ///< architecture of the device code, such as "sm_90"; "": host code only
-  bool checked = false;  ///< with WS_EXPECT and the counter of random blocks, as in sanitizer builds
+  std::string arch = {};  ///< architecture of the device code, such as "sm_90"; "": host code only
+  bool checked =
+      false;  ///< with WS_EXPECT and the counter of random blocks, as in sanitizer builds
 };
 /// Compilers and target of an object.
 struct Toolchain {

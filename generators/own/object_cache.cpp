@@ -192,8 +192,8 @@ std::optional<CompiledObject> find_prepared(const fs::path& name, const fs::path
 
 std::string key_of(const fs::path& header, const Target& target) {
   const std::string inputs =
-      fmt::format("{}\n{}\n{}\n{}\n{}\n", fmt::join(compile_flags(target), " "), target.arch, kVersion,
-                  kCommit, own_functor_name(header));
+      fmt::format("{}\n{}\n{}\n{}\n{}\n", fmt::join(compile_flags(target), " "), target.arch,
+                  kVersion, kCommit, own_functor_name(header));
   const std::string hash =
       Sha256().update(bytes_of(inputs)).update(read_bytes(header)).hex().substr(0, 32);
   return header.stem().string() + "-" + hash;

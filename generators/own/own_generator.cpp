@@ -108,9 +108,10 @@ std::optional<own::CompiledObject> get_object(own::ObjectCache& cache, const fs:
   std::optional<own::CompiledObject> object = cache.get(header, {.arch = arch}, may, announce);
   if (!tell || !object || object->from_cache) return object;
   if (const auto calls = own::inexact_calls(object->file); !calls.empty())
-    tell(fmt::format("{} calls {} of the C library, whose last bits differ between machines; samples "
-                     "are the same everywhere with the functions of kernels/random/math.h",
-                     header.string(), fmt::join(calls, ", ")));
+    tell(fmt::format(
+        "{} calls {} of the C library, whose last bits differ between machines; samples "
+        "are the same everywhere with the functions of kernels/random/math.h",
+        header.string(), fmt::join(calls, ", ")));
   return object;
 }
 

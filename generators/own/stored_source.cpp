@@ -12,6 +12,16 @@ namespace wellspring {
 
 using Json = nlohmann::ordered_json;
 
+void expect_storable(const std::vector<std::string>& generators) {
+  for (const std::string& name : generators) {
+    if (!is_own_generator(name)) continue;
+    for (const OwnSource::File& file : own_generator_source(name).files)
+      if (!is_utf8(file.text))
+        fail(ErrorKind::config, {fmt::format("{}: {} cannot be stored", name, file.path),
+                                 "its text is not UTF-8", "save it as UTF-8"});
+  }
+}
+
 Json stored_headers(const std::vector<std::string>& generators) {
   Json list = Json::array();
   std::set<std::string> known;
@@ -19,12 +29,8 @@ Json stored_headers(const std::vector<std::string>& generators) {
     if (!is_own_generator(name) || !known.insert(name).second) continue;
     const OwnSource& source = own_generator_source(name);
     Json files = Json::array();
-    for (const OwnSource::File& file : source.files) {
-      if (!is_utf8(file.text))
-        fail(ErrorKind::config, {fmt::format("{}: {} cannot be stored", name, file.path),
-                                 "its text is not UTF-8", "save it as UTF-8"});
+    for (const OwnSource::File& file : source.files)
       files.push_back({{"path", file.path}, {"text", file.text}});
-    }
     list.push_back({{"generator", std::filesystem::path(name).stem().string()},
                     {"sha256", source.hash},
                     {"files", std::move(files)}});
@@ -32,8 +38,7 @@ Json stored_headers(const std::vector<std::string>& generators) {
   return list;
 }
 
-std::vector<StoredHeader> read_stored_headers(const Json& json,
-                                              const std::filesystem::path& file) {
+std::vector<StoredHeader> read_stored_headers(const Json& json, const std::filesystem::path& file) {
   std::vector<StoredHeader> headers;
   if (!json.is_object() || !json.contains(kStoredHeaders)) return headers;
   try {

@@ -16,8 +16,11 @@ namespace wellspring {
 /// Key of the list in checkpoint.json and in the metadata of exported files.
 inline constexpr const char* kStoredHeaders = "generator_headers";
 
+/// Throws a config error if the text of one of the headers among these names is not UTF-8.
+void expect_storable(const std::vector<std::string>& generators);
+
 /// [{"generator", "sha256", "files": [{"path", "text"}]}] for those of the names that are headers,
-/// each once. All of them must be loaded. Throws a config error if a text is not UTF-8.
+/// each once. All of them must be loaded and pass expect_storable().
 nlohmann::ordered_json stored_headers(const std::vector<std::string>& generators);
 
 /// A header that was read from a file.

@@ -66,8 +66,8 @@ TEST(CommandLine, ReportsLostOutput) {
 TEST(CommandLine, WritesItsManualPageAndCompletion) {
   const Outcome manual = wellspring({"help", "--man"});
   EXPECT_EQ(manual.exit_code, 0) << manual.err;
-  expect_parts(manual.out, {".TH WELLSPRING 1", ".SS train\n", ".SS export, pack\n", ".SS compile\n", ".B \\-\\-resume",
-                             ".B \\-\\-trace", "EXIT STATUS"});
+  expect_parts(manual.out, {".TH WELLSPRING 1", ".SS train\n", ".SS export, pack\n",
+                            ".SS compile\n", ".B \\-\\-resume", ".B \\-\\-trace", "EXIT STATUS"});
   const Outcome completed = shell("source <('" + wellspring_path() +
                                   "' help --completion) && COMP_WORDS=(wellspring train --res) "
                                   "COMP_CWORD=2 && _wellspring && echo ${COMPREPLY[@]} && "

@@ -2,10 +2,10 @@
 // function interface calls (python/jax.cpp), without XLA.
 #include "kernels/runtime/device.h"
 #include "kernels/runtime/step_graph.h"
-#include "python/generator_batches.h"
 
 #include <gtest/gtest.h>
 
+#include "python/generator_batches.h"
 #include <cstring>
 #include <string>
 #include <vector>

@@ -310,7 +310,7 @@ RunConfig RunConfig::read(const ConfigDocument& document, const std::string& def
   check_views(root, config);
   config.init = root.section("init").read(init_table());
   document.finish();
-  if (config.train.store_headers) stored_headers(config.generators());  // refuses texts
+  if (config.train.store_headers) expect_storable(config.generators());
   return config;
 }
 

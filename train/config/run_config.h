@@ -54,11 +54,11 @@ struct TrainConfig {
   std::int64_t log_every = 20;
   std::int64_t checkpoint_every = 0;  ///< steps; 0: by time
   std::int64_t keep = 2;
-  bool store_headers = false;  ///< checkpoints contain the text of generators in headers
   std::string keep_best;      ///< a held-out figure, see train/keep_best.h; "": none
   std::int64_t patience = 0;  ///< evaluations without a better figure; 0: no early stopping
   GraphMode graph = GraphMode::on;
   ConvolutionPlans convolutions = ConvolutionPlans::fastest;
+  bool store_headers = false;  ///< checkpoints contain the text of generators in headers
 };
 
 enum class HeadInit : std::uint8_t { keep, reset };
