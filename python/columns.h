@@ -31,15 +31,7 @@ nanobind::dict to_arrays(const std::shared_ptr<BatchMemory>& memory, Device devi
 /// A batch in the caller's memory.
 struct CallersBatch {
   TypedBatch batch;
-  /// These keep that memory alive. Destroy them with the GIL held.
-  std::vector<nanobind::ndarray<>> arrays;
-  struct Release {
-    void operator()(Py_buffer* buffer) const {
-      PyBuffer_Release(buffer);
-      delete buffer;
-    }
-  };
-  std::vector<std::unique_ptr<Py_buffer, Release>> buffers;
+  std::vector<nanobind::ndarray<>> held;  ///< keeps that memory alive
 };
 /// `batch` with the pointers of the caller's `arrays`, {name: array}; the other columns are not made.
 /// Throws a config error that names the argument unless each array is a column of the batch on

@@ -1,52 +1,21 @@
 #include "python/mixture_batches.h"
 
 #include "core/error.h"
-#include "generators/generator.h"
 #include "kernels/batch/communicator.h"
-#include "kernels/ops/narrow.h"
 #include "train/heads/heads.h"
 #include "train/normalised_data.h"
 #include "train/step/source_truth.h"
-
-#include <fmt/format.h>
 
 #include "python/process.h"
 #include <algorithm>
 
 namespace wellspring::python {
-namespace {
 
-/// Values that u8 can hold: images from 0 to 1.
-void expect_pixels(const RunConfig& config, const Mixture& mixture) {
-  const auto refuse = [](const std::string& why, const std::string& advice) {
-    fail(ErrorKind::config, {"dtype: 'u8' holds values from 0 to 1", why, advice});
-  };
-  if (mixture.layout().kind != SampleKind::image)
-    refuse("the samples are not images", "choose 'f16'");
-  for (const SourceConfig& source : config.data.sources) {
-    const SourceSpec& spec = source.spec;
-    if (!source.augmentations.normalisation.is_identity())
-      refuse(fmt::format("the values of '{}' are normalised", spec.name),
-             "leave normalise out, or choose 'f16'");
-    if (spec.kind != SourceKind::generator) continue;  // files have 8-bit pixels
-    const auto made =
-        make_generator(spec.generator, static_cast<int>(config.data.size), spec.params);
-    if (made->info().low < 0 || made->info().high > 1)
-      refuse(fmt::format("values of '{}' are from {:g} to {:g}", spec.name, made->info().low,
-                         made->info().high),
-             "choose 'f16'");
-  }
-}
-
-}  // namespace
-
-MixtureBatches::MixtureBatches(RunConfig config, int rank, int ranks, ElementType type)
+MixtureBatches::MixtureBatches(RunConfig config, int rank, int ranks)
     : config_(std::move(config)),
       share_(share_of(config_.train.batch, rank, ranks)),
-      type_(type),
       stream_(Device::parse(config_.device), static_cast<int>(config_.threads)),
       mixture_(open_normalised(config_, config_.dense_labels())) {
-  if (type == ElementType::u8) expect_pixels(config_, mixture_);
   if (!config_.data.mix.on()) return;
   const auto truth = training_truth(config_, mixture_);
   const auto heads = make_heads(config_.heads, truth);
@@ -67,9 +36,6 @@ void MixtureBatches::plan() {
   state_ = memory_->reserve<StepState>("batch", "step", 1);
   mixture_.plan(*memory_, share_, steps());
   if (mix_) mix_->plan(*memory_, share_, layout());
-  if (TypedBatch::empty(share_.rows, layout(), type_).narrow())
-    wide_ = memory_->reserve<float>("batch", "x as f32",
-                                    static_cast<std::size_t>(share_.rows * layout().elements()));
   memory_->commit(config_.memory_limit());
   mixture_.load(stream_);
   ready_ = true;
@@ -79,10 +45,8 @@ MixtureBatches::Made MixtureBatches::make(std::uint64_t step) {
   expect_own_threads();
   const std::lock_guard lock(turn_);
   if (!ready_) plan();
-  Made made{pool_.take(stream_.device(), share_.rows, layout(), type_), {}};
-  const TypedBatch wanted = made.memory->batch();
-  BatchView batch = wanted.view;
-  if (wanted.narrow()) batch.x = wide_.data();
+  Made made{pool_.take(stream_.device(), share_.rows, layout(), ElementType::f32), {}};
+  const BatchView batch = made.memory->batch().view;
   BatchView emitted = batch;
   if (mixture_.layout().targets == 0) emitted.target = nullptr;  // only mixing writes it
   StepState state;
@@ -91,8 +55,6 @@ MixtureBatches::Made MixtureBatches::make(std::uint64_t step) {
   stream_.copy(state_.data(), &state, sizeof state, CopyDirection::host_to_device, "step");
   mixture_.emit(stream_, state_.data(), emitted);
   if (mix_) mix_->enqueue(stream_, state_.data(), mixture_.slots(), batch);
-  if (wanted.narrow())
-    ops::narrow(stream_, batch.size * batch.layout.elements(), wide_.data(), type_, wanted.view.x);
   stream_.synchronize();
   mixture_.after_step(stream_, step);
   made.slots = mixture_.host_slots(step);

@@ -21,10 +21,10 @@ namespace wellspring::python {
 
 class MixtureBatches {
  public:
-  /// Opens the data; memory is planned with the first batch. `rank` makes its part of each batch, with
-  /// x of type `type`. Errors: as in RunConfig::open_training; (config) if the number of ranks does not
-  /// divide the batch, or for u8 if values are not from 0 to 1.
-  MixtureBatches(RunConfig config, int rank, int ranks, ElementType type);
+  /// Opens the data; memory is planned with the first batch. `rank` makes its part of each batch.
+  /// Errors: as in RunConfig::open_training; (config) if the number of ranks does not divide the
+  /// batch.
+  MixtureBatches(RunConfig config, int rank, int ranks);
 
   const RunConfig& config() const { return config_; }
   std::uint64_t steps() const { return static_cast<std::uint64_t>(config_.train.steps); }
@@ -46,13 +46,11 @@ class MixtureBatches {
   std::mutex turn_;
   RunConfig config_;
   Share share_;
-  ElementType type_;
   Stream stream_;
   std::unique_ptr<MemoryPlan> memory_;  ///< outlives the mixture, whose threads write to it
   Mixture mixture_;
   std::optional<BatchMix> mix_;  ///< data.mix
   Planned<StepState> state_;
-  Planned<float> wide_;  ///< x of batches that are converted
   BatchPool pool_;
   bool ready_ = false;  ///< planned and loaded
 };

@@ -4,21 +4,15 @@
 #include "core/signals.h"
 
 #include <atomic>
-#include <cstdint>
 #include <mutex>
-#include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 namespace wellspring::python {
 namespace {
 
-/// Whether threads work in this process. A forked child inherits only their traces.
-enum class Threads : std::uint8_t { none, own, inherited };
-std::atomic<Threads> threads{Threads::none};
-
-void after_fork() {
-  if (threads == Threads::own) threads = Threads::inherited;
-}
+/// The process whose threads work; 0: none yet. A forked child inherits its parent's number.
+std::atomic<pid_t> owner{0};
 
 struct sigaction previous;
 std::mutex bridge;
@@ -36,11 +30,8 @@ void on_interrupt(int signal, siginfo_t* info, void* context) {
 }  // namespace
 
 void expect_own_threads() {
-  if (threads == Threads::own) return;  // every batch asks, so without a system call
-  static const int watched = pthread_atfork(nullptr, nullptr, after_fork);
-  static_cast<void>(watched);
-  Threads none = Threads::none;
-  if (threads.compare_exchange_strong(none, Threads::own) || none == Threads::own) return;
+  pid_t none = 0;
+  if (owner.compare_exchange_strong(none, getpid()) || none == getpid()) return;
   fail(ErrorKind::runtime,
        {"this process was forked after Wellspring had started threads",
         "the threads do not exist in the child, which would wait for them forever",

@@ -66,17 +66,14 @@ class Samples {
   explicit Samples(OpenedRun run) : reader_(std::move(run.samples)), files_(std::move(run.files)) {}
 
   std::vector<std::string> write(const std::string& out, const std::string& layout,
-                                 const std::string& pixels, const std::string& channels,
-                                 bool store_headers) {
+                                 const std::string& pixels, const std::string& channels) {
     const InterruptBridge interrupts;
     expect_own_threads();
     require_not_an_input(out, files_);
     ImageForm images;
     images.pixels = pixels == "u8" ? ElementType::u8 : ElementType::f32;
     images.channels_first = channels == "first";
-    ExportOptions options{layout, stop_on_interrupt, images};
-    options.store_headers = store_headers;
-    return export_samples(*reader_, out, options).arrays;
+    return export_samples(*reader_, out, {layout, stop_on_interrupt, images}).arrays;
   }
   std::vector<std::byte> draw() {
     const InterruptBridge interrupts;

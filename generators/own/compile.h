@@ -22,7 +22,7 @@ Compiler find_compiler();
 /// config error that says how to install it.
 Compiler find_nvcc();
 
-/// What a header is compiled for.
+/// Kind of an object.
 struct Target {
   std::string arch = {};  ///< architecture of the device code, such as "sm_90"; "": host code only
   bool checked =

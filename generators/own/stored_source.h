@@ -19,7 +19,7 @@ inline constexpr const char* kStoredHeaders = "generator_headers";
 /// Throws a config error if the text of one of the headers among these names is not UTF-8.
 void expect_storable(const std::vector<std::string>& generators);
 
-/// [{"generator", "sha256", "files": [{"path", "text"}]}] for those of the names that are headers,
+/// [{"generator", "sha256", "files": [{"path", "text"}]}] for the headers among these names,
 /// each once. All of them must be loaded and pass expect_storable().
 nlohmann::ordered_json stored_headers(const std::vector<std::string>& generators);
 

@@ -33,13 +33,6 @@ def device_name(value):
     return text("device", value if isinstance(value, str) else str(value))
 
 
-def dtype_name(dtype):
-    """"bf16", from the name or the type of another package."""
-    if dtype is None:
-        return "f32"
-    return getattr(dtype, "__name__", str(dtype)).removeprefix("torch.")
-
-
 def setting(name, value):
     """A parameter's value as text, as it would be written on the command line."""
     if isinstance(value, bool):

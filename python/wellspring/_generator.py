@@ -3,13 +3,12 @@
 import json
 
 from . import _core
-from ._arguments import LARGEST_ID, as_json, device_name, dtype_name, rows_of, setting, text, whole
+from ._arguments import LARGEST_ID, as_json, device_name, rows_of, setting, text, whole
 from ._batch import Batch
 from ._numpy_generator import NumpyGenerator
 
 LARGEST_SIDE = 1 << 14
 MOST_ROWS = 1 << 24
-LAST_BATCH = LARGEST_ID + 1 - MOST_ROWS  # first of any batch that needs no further check
 
 
 def generators():
@@ -22,6 +21,13 @@ def native(stream):
     if stream is None:
         return None
     return whole("stream", getattr(stream, "cuda_stream", stream), 0, (1 << 64) - 1)
+
+
+def dtype_name(dtype):
+    """"bf16", from the name or the type of another package."""
+    if dtype is None:
+        return "f32"
+    return getattr(dtype, "__name__", str(dtype)).removeprefix("torch.")
 
 
 def _made_again(arguments):
@@ -81,17 +87,15 @@ class Generator:
                  sample stays as drawn, so sample i at its own latents is sample i. Latents that follow
                  from others are computed again and may be left out. Not together with stream.
         """
-        if type(count) is not int or type(first) is not int or not (0 < count <= MOST_ROWS and 0 <= first <= LAST_BATCH):
-            count = whole("count", count, 1, MOST_ROWS)
-            first = whole("first", first, 0, LARGEST_ID + 1 - count)
+        count = whole("count", count, 1, MOST_ROWS)
+        first = whole("first", first, 0, LARGEST_ID + 1 - count)
         if out is not None and not isinstance(out, dict):
             raise TypeError(f"out must be a dict of arrays, not {type(out).__name__}")
         if latents is not None:
             latents = rows_of("latents", latents, count)
             if stream is not None:
                 raise _core.ConfigError("latents cannot be used with stream: they come from host memory\n  leave stream out")
-        return Batch(self._core.batch(first, count, "f32" if dtype is None else dtype_name(dtype), text("layout", layout),
-                                      out, None if stream is None else native(stream), latents))
+        return Batch(self._core.batch(first, count, dtype_name(dtype), text("layout", layout), out, native(stream), latents))
 
     def __reduce__(self):
         return _made_again, (self._arguments,)

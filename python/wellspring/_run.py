@@ -69,7 +69,7 @@ def _samples(what, count, first, seed, size, plane, device, split, step, overrid
 
 
 def export(what, out, *, count=None, first=0, seed=0, size=64, plane=False, device="cpu", split="train", step=0,
-           overrides=(), layout="", pixels="f32", channels="last", store_headers=False, **parameters):
+           overrides=(), layout="", pixels="f32", channels="last", **parameters):
     """Writes samples as `wellspring export` does; returns the names of the arrays.
 
     what    a generator (with `parameters`, first, seed, size) or a configuration, a file or a dict (with
@@ -85,7 +85,7 @@ def export(what, out, *, count=None, first=0, seed=0, size=64, plane=False, devi
         raise TypeError(f"out must be a path, not {type(out).__name__}")
     path = text("out", os.fspath(out))
     samples = _samples(what, count, first, seed, size, plane, device, split, step, overrides, parameters)
-    return samples.write(path, text("layout", layout), pixels, channels, bool(store_headers))
+    return samples.write(path, text("layout", layout), pixels, channels)
 
 
 def preview(what, *, count=36, first=0, seed=0, size=64, plane=False, device="cpu", split="train", step=0, overrides=(),

@@ -61,11 +61,6 @@ class Bytes(unittest.TestCase):
             self.assertEqual(digests(g.batch(0, 3), report["columns"]), report["columns"])
             with self.assertRaisesRegex(ws.ConfigError, "tlit"):
                 ws.Generator(str(header), tlit=30)
-            self.assertEqual(ws.preview(str(header), count=4).png[1:4], b"PNG")
-            ws.export(str(header), f"{folder}/samples.npz", count=3, seed=7, tilt=30, store_headers=True)
-            with np.load(f"{folder}/samples.npz") as arrays:
-                np.testing.assert_array_equal(arrays["x"], g.batch(0, 3).x)
-            self.assertIn("struct Grating {", run("headers", f"{folder}/samples.npz"))
         with self.assertRaisesRegex(ws.Error, "missing.h"):
             ws.Generator("./missing.h")
 

@@ -76,22 +76,6 @@ class Mixtures(Folder):
         self.assertEqual(next(other).x.shape, (8, 16, 16, 3))
         self.assertIn("seed: 4", other.config)
 
-    def test_have_x_in_other_types(self):
-        plain = ["data.normalise={}", "data.mix.mixup=0.4",
-                 "data.sources=[{name: shapes, generator: shapes, params: {classes: 4}}]"]
-        want = next(ws.Mixture(CONFIG, plain))
-        for dtype, convert in (("f16", lambda x: x.astype(np.float16)),
-                               ("u8", lambda x: np.floor(np.clip(255 * x, 0, 255) + np.float32(0.5)).astype(np.uint8))):
-            batch = next(ws.Mixture(CONFIG, plain, dtype=dtype))
-            np.testing.assert_array_equal(batch.x, convert(want.x))
-            for name in ("label", "target", "weight", "latents"):
-                np.testing.assert_array_equal(batch[name], want[name])
-        for changes, part in (([], "'shapes' are normalised"),
-                              (["data.normalise={}", "eval.sources=[]"], "'noise' are from"),
-                              (["data.sources=[{name: e, generator: gaussian_linear}]", "eval.sources=[]"], "not images")):
-            with self.subTest(part), self.assertRaisesRegex(ws.ConfigError, part):
-                ws.Mixture(CONFIG, changes, dtype="u8")
-
     def test_mixup_is_applied(self):
         change = {"data.mix.mixup": 0.4}
         arrays = self.exported(self.file, "--count", 16, "data.mix.mixup=0.4")
