@@ -30,6 +30,7 @@ Command add_doctor(CLI::App& parent);
 Command add_eval(CLI::App& parent);
 Command add_export(CLI::App& parent);
 Command add_features(CLI::App& parent);
+Command add_headers(CLI::App& parent);
 Command add_help(CLI::App& parent);
 Command add_init(CLI::App& parent);
 Command add_list(CLI::App& parent);

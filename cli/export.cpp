@@ -26,6 +26,7 @@ struct ExportArguments {
   std::string layout;
   std::string pixels = "f32", channels = "last";
   int gzip = 0;
+  bool store_headers = false;
   std::uint64_t shard_samples = ExportOptions{}.shard_samples;
 };
 
@@ -39,9 +40,10 @@ int run(const ExportArguments& options) {
   const bool done = watch(
       "export", *feed,
       [&](const auto& progress) {
-        report = export_samples(*feed, options.samples.out,
-                                {options.layout, progress, images, options.gzip,
-                                 options.shard_samples, options.samples.threads.value_or(0)});
+        report =
+            export_samples(*feed, options.samples.out,
+                           {options.layout, progress, images, options.gzip, options.shard_samples,
+                            options.samples.threads.value_or(0), options.store_headers});
       },
       shards ? "repeat the command to continue after the last complete shard" : "nothing is kept");
   if (!done) return shards ? kInterruptedExitCode : kInterrupted;
@@ -111,6 +113,10 @@ Command add_export(CLI::App& parent) {
   app->add_option("--gzip", options->gzip,
                   "HDF5 only: compresses the arrays at this level, from 1 (fast) to 9 (small)")
       ->check(CLI::Range(1, 9));
+  app->add_flag(
+      "--store-headers", options->store_headers,
+      "also store the text of generators in headers (./NAME.h), which `wellspring headers` "
+      "prints");
   app->add_option("--pixels", options->pixels, "images: f32, or u8 (scales 0 to 1 to 0 to 255)")
       ->check(CLI::IsMember({"f32", "u8"}));
   app->add_option("--channels", options->channels,

@@ -10,6 +10,8 @@
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +26,13 @@ std::vector<const CLI::App*> subcommands_of(const CLI::App& program) {
 /// Options that the help shows: --help first, then positional arguments and others in order.
 std::vector<const CLI::Option*> shown_options(const CLI::App& app) {
   return app.get_options([](const CLI::Option* option) { return !option->get_group().empty(); });
+}
+
+/// "export" and its other names.
+std::vector<std::string> names_of(const CLI::App& command) {
+  std::vector<std::string> names = {command.get_name()};
+  std::ranges::copy(command.get_aliases(), std::back_inserter(names));
+  return names;
 }
 
 /// Escapes what troff(7) interprets.
@@ -63,7 +72,7 @@ void print_manual(const CLI::App& program) {
   print_manual_options(program);
   fmt::print(".SH COMMANDS\n");
   for (const CLI::App* command : subcommands_of(program)) {
-    fmt::print(".SS {}\n{}\n", troff(command->get_name()), troff(command->get_description()));
+    fmt::print(".SS {}\n{}\n", troff(join(names_of(*command))), troff(command->get_description()));
     print_manual_options(*command);
   }
   fmt::print(".SH EXIT STATUS\n{}\n", troff(program.get_footer()));
@@ -74,11 +83,12 @@ void print_completion(const CLI::App& program) {
   std::vector<std::string> names;
   std::string cases;
   for (const CLI::App* command : subcommands_of(program)) {
-    names.push_back(command->get_name());
+    std::ranges::copy(names_of(*command), std::back_inserter(names));
     std::vector<std::string> options;
     for (const CLI::Option* option : shown_options(*command))
       for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
-    cases += fmt::format("    {}) options='{}' ;;\n", command->get_name(), join(options, " "));
+    cases +=
+        fmt::format("    {}) options='{}' ;;\n", join(names_of(*command), "|"), join(options, " "));
   }
   fmt::print(R"(# Completion of wellspring {} for bash, written by `wellspring help --completion`.
 _wellspring() {{

@@ -148,8 +148,8 @@ int run(int argc, char** argv) {
       add_init(app),     add_train(app),    add_eval(app),   add_predict(app), add_features(app),
       add_sweep(app),    add_preview(app),  add_export(app), add_digest(app),  add_list(app),
       add_describe(app), add_diagnose(app), add_bench(app),  add_config(app),  add_doctor(app),
-      add_stats(app),    add_loadtest(app), add_new(app),    add_compile(app), add_help(app),
-      add_version(app)};
+      add_stats(app),    add_loadtest(app), add_new(app),    add_compile(app), add_headers(app),
+      add_help(app),     add_version(app)};
   watch_compilations([](const std::string& message) { print_notes({message}); });
   try {
     app.parse(argc, argv);

@@ -4,6 +4,7 @@ include(GNUInstallDirs)
 
 option(WELLSPRING_BUNDLE_CUDA_LIBS
        "Put cuDNN, cuBLASLt and NVRTC (1.1 GB) into the bundle; OFF: the target machine has them" ON)
+set(WELLSPRING_BUNDLE_GENERATORS "" CACHE STRING "Headers (a.h;b.h) whose compiled generators are put into the bundle")
 option(WELLSPRING_BUNDLE_TESTS "Put the tests of devices into the bundle, for gpu-check" ON)
 
 # Libraries are searched next to the program, then at their paths on the build machine. The build tree uses the same path:
@@ -112,11 +113,16 @@ install(FILES bench/peers/torch_step.py bench/peers/jax_step.py bench/peers/shap
         DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/wellspring/peers COMPONENT tools EXCLUDE_FROM_ALL)
 
 set(bundle_dir "${CMAKE_BINARY_DIR}/bundle/wellspring")
+set(bundle_archs "")
+if(WELLSPRING_HAS_CUDA)
+  list(TRANSFORM CMAKE_CUDA_ARCHITECTURES REPLACE "-.*" "" OUTPUT_VARIABLE bundle_archs)
+endif()
 add_custom_target(bundle
   COMMAND ${CMAKE_COMMAND}
     "-DBUILD_DIR=${CMAKE_BINARY_DIR}" "-DBUNDLE_DIR=${bundle_dir}"
     "-DLIBRARY_DIR=${CMAKE_INSTALL_LIBDIR}" "-DCUDA_LIBRARY_DIRS=${WELLSPRING_CUDA_LIBRARY_DIRS}"
     "-DWITH_CUDA_LIBS=${WELLSPRING_BUNDLE_CUDA_LIBS}"
+    "-DGENERATORS=${WELLSPRING_BUNDLE_GENERATORS}" "-DGENERATOR_ARCHS=${bundle_archs}"
     "-DWITH_TESTS=$<AND:$<BOOL:${WELLSPRING_TESTS}>,$<BOOL:${WELLSPRING_BUNDLE_TESTS}>>"
     -P "${CMAKE_SOURCE_DIR}/cmake/bundle.cmake"
   COMMENT "Bundling into ${bundle_dir}" VERBATIM USES_TERMINAL)

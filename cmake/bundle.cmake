@@ -1,5 +1,5 @@
 # Fills the bundle folder; run by the target `bundle` (see WellspringInstall.cmake) as a script.
-# In: BUILD_DIR, BUNDLE_DIR, LIBRARY_DIR, CUDA_LIBRARY_DIRS, WITH_CUDA_LIBS, WITH_TESTS.
+# In: BUILD_DIR, BUNDLE_DIR, LIBRARY_DIR, CUDA_LIBRARY_DIRS, WITH_CUDA_LIBS, WITH_TESTS, GENERATORS, GENERATOR_ARCHS.
 cmake_minimum_required(VERSION 3.25)
 
 function(install_component)
@@ -70,6 +70,21 @@ foreach(library ${libraries})
   get_filename_component(name "${library}" NAME)
   file(COPY_FILE "${library}" "${BUNDLE_DIR}/${LIBRARY_DIR}/${name}" ONLY_IF_DIFFERENT)
 endforeach()
+
+# Generators in headers, compiled for machines without a compiler (docs/own-generator.md).
+foreach(header ${GENERATORS})
+  foreach(arch none ${GENERATOR_ARCHS})
+    set(for "")
+    if(NOT arch STREQUAL "none")
+      set(for --arch "sm_${arch}")
+    endif()
+    execute_process(COMMAND "${CMAKE_COMMAND}" -E env "WELLSPRING_CACHE=${BUNDLE_DIR}-cache"
+                            "${BUNDLE_DIR}/bin/wellspring" compile "${header}" ${for}
+                            --into "${BUNDLE_DIR}/share/wellspring/generators"
+                    OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+endforeach()
+file(REMOVE_RECURSE "${BUNDLE_DIR}-cache")
 
 set(bytes 0)
 file(GLOB_RECURSE files "${BUNDLE_DIR}/*")

@@ -8,6 +8,7 @@
 #include "export/layouts/event_records.h"
 #include "export/layouts/trackml.h"
 #include "export/layouts/webdataset.h"
+#include "generators/own/stored_source.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -155,7 +156,7 @@ class SampleArrays {
 
 }  // namespace
 
-nlohmann::ordered_json export_metadata(const SampleReader& feed) {
+nlohmann::ordered_json export_metadata(const SampleReader& feed, const ExportOptions& options) {
   nlohmann::ordered_json data = feed.identity();
   for (std::size_t i = 0; i < feed.origins().size(); ++i)
     data["sources"][i].update(meaning(feed.origins()[i]));
@@ -167,17 +168,21 @@ nlohmann::ordered_json export_metadata(const SampleReader& feed) {
     data["most_items"] = feed.layout().items;
     data["overflow"] = {{"samples", feed.overflow().samples}, {"items", feed.overflow().items}};
   }
+  if (options.store_headers) data[kStoredHeaders] = stored_headers(feed.generators());
   data["version"] = kVersion;
   return data;
 }
 
 ExportReport export_samples(SampleReader& feed, const std::filesystem::path& path,
                             const ExportOptions& options) {
+  if (options.store_headers) expect_storable(feed.generators());
   if (options.layout == kWebDataset) return export_webdataset(feed, path, options);
   if (path.extension() == ".trackml" || is_event_record(path)) {
-    if (!options.layout.empty() || options.images != ImageForm{} || options.gzip > 0)
+    if (!options.layout.empty() || options.images != ImageForm{} || options.gzip > 0 ||
+        options.store_headers)
       fail(ErrorKind::config,
-           {fmt::format("--layout, --pixels, --channels and --gzip cannot be used with '{}'",
+           {fmt::format("--layout, --pixels, --channels, --gzip and --store-headers cannot be used "
+                        "with '{}'",
                         path.string()),
             "they apply to array files", "leave them out"});
     return is_event_record(path) ? export_event_records(feed, path, options.progress)
@@ -195,7 +200,7 @@ ExportReport export_samples(SampleReader& feed, const std::filesystem::path& pat
     done += static_cast<std::uint64_t>(samples.count());
     if (options.progress) options.progress(done);
   });
-  nlohmann::ordered_json about = export_metadata(feed);
+  nlohmann::ordered_json about = export_metadata(feed, options);
   if (is_hdf5(path)) about["layout"] = layout.name;
   return {file->finish(about), feed.overflow()};
 }

@@ -30,6 +30,7 @@ struct ExportOptions {
   int gzip = 0;                         ///< level of compression from 1 to 9, HDF5 only; 0: none
   std::uint64_t shard_samples = 10000;  ///< per shard of a WebDataset
   int threads = 0;                      ///< for encoding images; see compute_threads
+  bool store_headers = false;           ///< adds stored_headers() to the metadata
 };
 
 /// Writes the samples as they are made; memory use does not depend on their number. The file
@@ -53,6 +54,6 @@ ExportReport export_samples(SampleReader& feed, const std::filesystem::path& pat
                             const ExportOptions& options = {});
 
 /// Everything that describes the samples: identity, names, units, classes, parameters, version.
-nlohmann::ordered_json export_metadata(const SampleReader& feed);
+nlohmann::ordered_json export_metadata(const SampleReader& feed, const ExportOptions& options = {});
 
 }  // namespace wellspring

@@ -70,6 +70,11 @@ nlohmann::ordered_json GeneratorReader::identity() const {
   return identity;
 }
 
+std::vector<std::string> GeneratorReader::generators() const {
+  const auto* const own = dynamic_cast<const OwnGenerator*>(&generator_);
+  return {own != nullptr ? own->path() : generator_.info().name};
+}
+
 nlohmann::ordered_json GeneratorReader::making() const {
   return {{"device", making_.device.to_string()}, {"batch", making_.batch}};
 }

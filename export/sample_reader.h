@@ -63,6 +63,8 @@ class SampleReader {
   virtual nlohmann::ordered_json identity() const = 0;
   /// How the samples are made (device, batch size); does not affect their values.
   virtual nlohmann::ordered_json making() const = 0;
+  /// Names of the generators of these samples, once or more; headers with their paths.
+  virtual std::vector<std::string> generators() const { return {}; }
 };
 
 /// Reads samples of a generator, which nothing else may use while the reader exists.
@@ -84,6 +86,7 @@ class GeneratorReader final : public SampleReader {
   SampleHeading heading() const override;
   std::string summary() const override;
   nlohmann::ordered_json identity() const override;
+  std::vector<std::string> generators() const override;
   nlohmann::ordered_json making() const override;
 
  private:

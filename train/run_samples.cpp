@@ -3,6 +3,7 @@
 #include "core/config/yaml_json.h"
 #include "core/error.h"
 #include "core/text/plural.h"
+#include "generators/own/own_generator.h"
 #include "sources/datasets/dataset.h"
 #include "train/evaluation/evaluation.h"
 #include "train/heads/heads.h"
@@ -287,6 +288,8 @@ nlohmann::ordered_json RunSamples::identity() const {
     if (spec(i).kind == SourceKind::generator) {
       source["generator"] = spec(i).generator;
       add_versions(source, origins_[static_cast<std::size_t>(i)].info);
+      if (is_own_generator(spec(i).generator))
+        source["generator_header"] = own_generator_hash(spec(i).generator);
     } else {
       source["rows"] = mixture_.source(i).size();
     }

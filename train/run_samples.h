@@ -55,6 +55,7 @@ class RunSamples final : public SampleReader {
   SampleHeading heading() const override;
   std::string summary() const override;
   nlohmann::ordered_json identity() const override;
+  std::vector<std::string> generators() const override { return config_.generators(); }
   nlohmann::ordered_json making() const override;
 
  private:

@@ -29,7 +29,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kIndex = "index.json";
 constexpr const char* kClasses = "classes.txt";
 constexpr std::uint64_t kShardBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kMostShards = 10'000;  ///< index.json is written after each of them
@@ -231,18 +230,18 @@ class ShardFolder {
   /// Continues the export in the folder, if it has the same settings.
   void adopt() {
     require_folder(path_);
-    const fs::path file = path_ / kIndex;
+    const fs::path file = path_ / kShardIndex;
     if (!fs::exists(file)) {
       for (const auto& entry : fs::directory_iterator(path_))
         if (!entry.path().filename().string().starts_with("."))  // left by a killed export
           refuse("the folder is not empty",
                  fmt::format("it contains '{}', but no {} of an export",
-                             printable(entry.path().filename().string()), kIndex));
+                             printable(entry.path().filename().string()), kShardIndex));
       return;
     }
     Json found = Json::parse(read_text(file), nullptr, false);
     if (!found.is_object() || found.value("format", Json()) != index_["format"])
-      refuse(fmt::format("its {} was not written by an export", kIndex), "");
+      refuse(fmt::format("its {} was not written by an export", kShardIndex), "");
     if (!same(found.value("settings", Json()), index_["settings"]))
       refuse("its samples were exported with other settings", difference(found["settings"]));
     check_shards(found);
@@ -272,14 +271,14 @@ class ShardFolder {
         const std::uintmax_t bytes = fs::file_size(file, error);
         if (error || bytes != shard.at("bytes").get<std::uintmax_t>())
           refuse(fmt::format("{} is missing, or its size differs from {}", file.filename().string(),
-                             kIndex),
+                             kShardIndex),
                  "the shard was changed after it was written");
         samples += shard.at("samples").get<std::uint64_t>();
       }
       if (samples != found.at("samples").get<std::uint64_t>() || !found.at("complete").is_boolean())
-        refuse(fmt::format("its {} is damaged", kIndex), "its numbers do not add up");
+        refuse(fmt::format("its {} is damaged", kShardIndex), "its numbers do not add up");
     } catch (const Json::exception&) {
-      refuse(fmt::format("its {} is damaged", kIndex), "it has no complete list of shards");
+      refuse(fmt::format("its {} is damaged", kShardIndex), "it has no complete list of shards");
     }
   }
 
@@ -295,7 +294,7 @@ class ShardFolder {
     shard_->hash.update(bytes);
     shard_->bytes += bytes.size();
   }
-  void write_index() const { write_file(path_ / kIndex, index_.dump(1) + "\n"); }
+  void write_index() const { write_file(path_ / kShardIndex, index_.dump(1) + "\n"); }
 
   fs::path path_;
   Json index_;
@@ -352,7 +351,7 @@ ExportReport export_webdataset(SampleReader& feed, const fs::path& path,
       });
     const std::vector<std::string> classes = common_classes(feed);
     if (!classes.empty()) write_file(path / kClasses, join(classes, "\n") + "\n");
-    Json metadata = export_metadata(feed);
+    Json metadata = export_metadata(feed, options);
     // Counts of this process alone would be wrong.
     if (done > 0 && metadata.contains("overflow")) metadata["overflow"] = nullptr;
     folder.finish(std::move(metadata));

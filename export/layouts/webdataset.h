@@ -8,6 +8,8 @@
 namespace wellspring {
 
 inline constexpr const char* kWebDataset = "webdataset";
+/// File in the folder of shards.
+inline constexpr const char* kShardIndex = "index.json";
 
 /// Writes shard-000000.tar, ... into the folder `path`, and index.json: settings, metadata, and each
 /// shard's number of samples, bytes and SHA-256. Sample i of the export has the members (names of 9

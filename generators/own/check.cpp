@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <numeric>
 #include <set>
 #include <span>
 #include <string>
@@ -56,16 +58,16 @@ constexpr std::array<std::uint64_t, 12> kIds = {0, 1, 2, 3, 4,    5,
 /// Batches of a generator with f32 values, copied to the host.
 class HostSamples {
  public:
-  HostSamples(Generator& generator, Device device)
+  HostSamples(Generator& generator, Device device, std::size_t rows = kIds.size())
       : generator_(generator),
         stream_(device, 1),  // after fork, only one thread is certain to work
         memory_(device) {
     const auto dense = generator.info().plane ? DenseLabels::plane : DenseLabels::none;
     SampleLayout layout = generator.layout();
     layout.planes = dense == DenseLabels::plane ? 1 : 0;
-    batch_.plan(memory_, "check", kIds.size(), layout, DType::f32);
-    slots_ = memory_.reserve<Slot>("check", "slots", kIds.size());
-    generator.plan(memory_, kIds.size(), dense);
+    batch_.plan(memory_, "check", static_cast<std::int64_t>(rows), layout, DType::f32);
+    slots_ = memory_.reserve<Slot>("check", "slots", rows);
+    generator.plan(memory_, static_cast<std::int64_t>(rows), dense);
     memory_.commit();
     generator.load(stream_);
   }
@@ -124,28 +126,23 @@ class HostSamples {
   std::array<std::vector<std::byte>, kBatchColumns> bytes_;
 };
 
+constexpr std::size_t kBatch = 64;  ///< rows per batch of CheckPlan::samples
+
 class Checker {
  public:
-  Checker(Generator& generator, Report& report)
-      : generator_(generator), report_(report), samples_(generator, Device::cpu()) {}
+  Checker(Generator& generator, std::uint64_t (*drawn)(), Report& report, const CheckPlan& plan)
+      : generator_(generator),
+        drawn_(drawn),
+        report_(report),
+        plan_(plan),
+        samples_(generator, Device::cpu(), plan.samples > 0 ? kBatch : kIds.size()) {}
 
   /// Returns the failure, or "".
   std::string run() {
-    if (std::string failure = description_failure(); !failure.empty()) return failure;
-    std::vector<Row> alone;
-    for (const std::uint64_t id : kIds) {
-      make(std::span(&id, 1));
-      if (std::string failure = value_failure(id); !failure.empty()) return failure;
-      alone.push_back(samples_.row(0));
-    }
-    std::vector<std::uint64_t> reversed(kIds.rbegin(), kIds.rend());
-    make(reversed);
-    for (std::size_t i = 0; i < kIds.size(); ++i)
-      if (const char* const column =
-              samples_.difference(alone[i], samples_.row(kIds.size() - 1 - i)))
-        return fmt::format("sample {}: its {} differs between batches of 1 and of {}", kIds[i],
-                           column, kIds.size());
-    return "";
+    std::string failure = description_failure();
+    if (failure.empty()) failure = batch_failure();
+    if (failure.empty() && plan_.samples > 0) failure = filling_failure();
+    return failure;
   }
 
  private:
@@ -161,52 +158,130 @@ class Checker {
     return "";
   }
 
+  /// Samples alone, then together in another order.
+  std::string batch_failure() {
+    std::vector<Row> alone;
+    for (const std::uint64_t id : kIds) {
+      if (std::string failure = made_failure(std::span(&id, 1)); !failure.empty()) return failure;
+      alone.push_back(samples_.row(0));
+    }
+    std::vector<std::uint64_t> reversed(kIds.rbegin(), kIds.rend());
+    make(reversed);
+    for (std::size_t i = 0; i < kIds.size(); ++i)
+      if (const char* const column =
+              samples_.difference(alone[i], samples_.row(kIds.size() - 1 - i)))
+        return fmt::format("sample {}: its {} differs between batches of 1 and of {}", kIds[i],
+                           column, kIds.size());
+    return "";
+  }
+
+  /// Samples 0 to plan_.samples.
+  std::string filling_failure() {
+    const SampleInfo& info = generator_.info();
+    std::vector<float> low(info.latents.size(), INFINITY), high(info.latents.size(), -INFINITY);
+    std::set<std::int32_t> labels;
+    const auto count = static_cast<std::uint64_t>(plan_.samples);
+    for (std::uint64_t first = 0; first < count; first += kBatch) {
+      std::vector<std::uint64_t> ids(std::min<std::uint64_t>(kBatch, count - first));
+      std::iota(ids.begin(), ids.end(), first);
+      if (std::string failure = made_failure(ids); !failure.empty()) return failure;
+      const BatchView& view = samples_.view();
+      for (std::size_t row = 0; row < ids.size(); ++row) {
+        labels.insert(view.label[row]);
+        for (std::size_t l = 0; view.latents != nullptr && l < info.latents.size(); ++l) {
+          const float value = view.latents[row * info.latents.size() + l];
+          low[l] = std::min(low[l], value);
+          high[l] = std::max(high[l], value);
+        }
+      }
+    }
+    if (plan_.samples < CheckPlan::kFillingSamples) return "";
+    for (std::size_t k = 0; k < info.classes.size(); ++k)
+      if (!labels.contains(static_cast<std::int32_t>(k)))
+        return fmt::format("none of {} samples has the class {}", count, info.classes[k]);
+    // 4096 uniform numbers all miss a given end by more than 1 % with a probability of 1e-18.
+    for (std::size_t l = 0; l < info.latents.size(); ++l) {
+      const LatentInfo& latent = info.latents[l];
+      const float slack = 0.01f * (latent.high - latent.low);
+      if (latent.ends != LatentEnds::rare &&
+          (low[l] > latent.low + slack || high[l] < latent.high - slack))
+        return fmt::format(
+            "latent {} is in [{}, {}] in {} samples; describe() declares [{}, {}] without "
+            "LatentEnds::rare",
+            latent.name, low[l], high[l], count, latent.low, latent.high);
+    }
+    return "";
+  }
+
   void make(std::span<const std::uint64_t> ids) {
     report_.sample = static_cast<std::int64_t>(ids[0]);
     limit_time(kSampleSeconds * static_cast<int>(ids.size()));
     samples_.make(ids);
   }
 
-  /// The first value of the only row that is not in its range.
-  std::string value_failure(std::uint64_t id) const {
+  /// Makes samples and returns their first failure.
+  std::string made_failure(std::span<const std::uint64_t> ids) {
+    const std::uint64_t before = drawn_ == nullptr ? 0 : drawn_();
+    make(ids);
+    const std::uint64_t blocks = drawn_ == nullptr ? 0 : drawn_() - before;
+    for (std::size_t row = 0; row < ids.size(); ++row)
+      if (std::string failure = value_failure(ids[row], row); !failure.empty()) return failure;
+    const auto allowed = static_cast<std::uint64_t>(blocks_allowed(generator_.info())) * ids.size();
+    if (blocks <= allowed) return "";
+    return fmt::format(
+        "samples from {}: {} samples draw {} blocks of random numbers, and info.draws in "
+        "describe() "
+        "allows {}",
+        ids[0], ids.size(), blocks, allowed);
+  }
+
+  /// The first value of a row that is not in its range.
+  std::string value_failure(std::uint64_t id, std::size_t row) const {
     const SampleInfo& info = generator_.info();
     const BatchView& view = samples_.view();
     const auto outside = [id](const std::string& what, double value, double low, double high) {
       return fmt::format("sample {}: {} is {}, not in [{}, {}]", id, what, value, low, high);
     };
-    const auto* const x = static_cast<const float*>(view.x);
-    for (std::int64_t i = 0; i < view.layout.elements(); ++i)
+    const std::int64_t elements = view.layout.elements();
+    const float* const x =
+        static_cast<const float*>(view.x) + static_cast<std::int64_t>(row) * elements;
+    for (std::int64_t i = 0; i < elements; ++i)
       if (!(x[i] >= info.low && x[i] <= info.high))  // true for NaN
         return outside(fmt::format("x[{}]", i), x[i], info.low, info.high);
     const auto classes = static_cast<int>(info.classes.size());
-    if (view.label[0] < 0 || view.label[0] >= classes)
-      return outside("label", view.label[0], 0, classes - 1);
+    if (view.label[row] < 0 || view.label[row] >= classes)
+      return outside("label", view.label[row], 0, classes - 1);
     for (std::size_t l = 0; view.latents != nullptr && l < info.latents.size(); ++l) {
       const LatentInfo& latent = info.latents[l];
-      if (!(view.latents[l] >= latent.low && view.latents[l] <= latent.high))
-        return outside("latent " + latent.name, view.latents[l], latent.low, latent.high);
+      const float value = view.latents[row * info.latents.size() + l];
+      if (!(value >= latent.low && value <= latent.high))
+        return outside("latent " + latent.name, value, latent.low, latent.high);
     }
-    for (int g = 0; view.globals != nullptr && g < view.layout.globals; ++g)
-      if (!std::isfinite(view.globals[g]))
-        return fmt::format("sample {}: global {} is {}", id, g, view.globals[g]);
-    if (view.count != nullptr && (view.count[0] < 0 || view.count[0] > view.layout.items))
-      return outside("number of items", view.count[0], 0, view.layout.items);
-    if (view.weight != nullptr && !(std::isfinite(view.weight[0]) && view.weight[0] > 0))
-      return fmt::format("sample {}: weight is {}", id, view.weight[0]);
+    const auto globals = static_cast<std::size_t>(view.layout.globals);
+    for (std::size_t g = 0; view.globals != nullptr && g < globals; ++g)
+      if (!std::isfinite(view.globals[row * globals + g]))
+        return fmt::format("sample {}: global {} is {}", id, g, view.globals[row * globals + g]);
+    if (view.count != nullptr && (view.count[row] < 0 || view.count[row] > view.layout.items))
+      return outside("number of items", view.count[row], 0, view.layout.items);
+    if (view.weight != nullptr && !(std::isfinite(view.weight[row]) && view.weight[row] > 0))
+      return fmt::format("sample {}: weight is {}", id, view.weight[row]);
     return "";
   }
 
   Generator& generator_;
+  std::uint64_t (*drawn_)();
   Report& report_;
+  const CheckPlan& plan_;
   HostSamples samples_;
 };
 
-std::string check(const std::function<GeneratorEntry()>& load, Report& report) {
+std::string check(const std::function<CheckedGenerator()>& load, const CheckPlan& plan,
+                  Report& report) {
   try {
     limit_time(kPlanSeconds);
-    const GeneratorEntry entry = load();
-    const auto generator = entry.make({}, kSide);
-    return Checker(*generator, report).run();
+    const CheckedGenerator checked = load();
+    const auto generator = checked.entry.make(plan.settings, kSide);
+    return Checker(*generator, checked.drawn, report, plan).run();
   } catch (const std::exception& error) {
     const std::int64_t sample = report.sample;
     return sample < 0 ? error.what() : fmt::format("sample {}: {}", sample, error.what());
@@ -230,7 +305,18 @@ std::string failure_of_child(int status, const Report& report) {
 
 }  // namespace
 
-std::string failure_of(const std::function<GeneratorEntry()>& load) {
+std::int64_t blocks_allowed(const SampleInfo& info) {
+  const SampleShape shape = info.layout.shape();
+  const auto rounded_up = [](int n, int unit) { return (n + unit - 1) / unit * unit; };
+  const DrawBudget& draws = info.draws;
+  const int side = draws.side == 0 ? std::max({1, shape.width, shape.height}) : draws.side;
+  const std::int64_t parts =
+      std::int64_t{rounded_up(shape.width, side) / side} * (rounded_up(shape.height, side) / side);
+  return draws.scene + parts * draws.part +
+         draws.pixel * std::int64_t{rounded_up(shape.width, 32)} * shape.height;
+}
+
+std::string failure_of(const std::function<CheckedGenerator()>& load, const CheckPlan& plan) {
   void* const memory =
       ::mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
@@ -239,7 +325,7 @@ std::string failure_of(const std::function<GeneratorEntry()>& load) {
   if (child == 0) {
     std::signal(SIGPROF, SIG_DFL);
     std::signal(SIGALRM, SIG_DFL);
-    const std::string failure = check(load, report);
+    const std::string failure = check(load, plan, report);
     failure.copy(report.message.data(), report.message.size() - 1);
     report.finished = true;
     ::_exit(0);

@@ -4,17 +4,33 @@
 
 #include "generators/generator.h"
 
-#include <filesystem>
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace wellspring::own {
 
-/// Checks samples of the generator with its default parameters: values in their ranges, no NaN, and
-/// equal bytes for any batch and order. Runs in a child process with a limit of processor time, so
-/// endless loops and crashes are reported like other failures. `load` is called in the child.
+/// A generator to check.
+struct CheckedGenerator {
+  GeneratorEntry entry;
+  std::uint64_t (*drawn)() = nullptr;  ///< counter of its random blocks; null: not counted
+};
+struct CheckPlan {
+  std::vector<ParamSetting> settings;  ///< other parameters have their defaults
+  /// Samples to check after the first twelve. From kFillingSamples on, every class must occur, and
+  /// latents must come near the ends of their ranges.
+  std::int64_t samples = 0;
+  static constexpr std::int64_t kFillingSamples = 4096;
+};
+/// Checks samples of a generator: values in their ranges, no NaN, equal bytes for any batch and order,
+/// and no more random blocks than declared. Runs in a child process with a limit of processor time,
+/// so endless loops and crashes are reported like other failures. `load` is called in the child.
 /// Returns the failure, which names the sample, or "".
-std::string failure_of(const std::function<GeneratorEntry()>& load);
+std::string failure_of(const std::function<CheckedGenerator()>& load, const CheckPlan& plan);
+
+/// Random blocks per sample that SampleInfo::draws allows on a host, with runs of 32 pixels.
+std::int64_t blocks_allowed(const SampleInfo& info);
 
 /// Compares bytes of samples between the host and a GPU, in this process. Returns the failure, or "".
 std::string failure_on_gpu(const GeneratorEntry& on_host, const GeneratorEntry& on_gpu,

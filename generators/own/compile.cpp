@@ -34,17 +34,6 @@ std::optional<fs::path> on_path(const std::string& name) {
   return std::nullopt;
 }
 
-/// The file that contains this library: the program or the Python module.
-fs::path this_binary() {
-  Dl_info info{};
-  if (::dladdr(reinterpret_cast<const void*>(&find_compiler), &info) == 0) return {};
-  std::error_code unreadable;
-  const fs::path named = info.dli_fname == nullptr ? "" : info.dli_fname;
-  // The name of the program may be relative to a folder that was left since.
-  const fs::path file = named.extension() == ".so" ? named : fs::path("/proc/self/exe");
-  return fs::canonical(file, unreadable);
-}
-
 bool has_headers(const fs::path& folder) {
   std::error_code unreadable;
   return fs::is_regular_file(folder / "generators" / "own" / "instance.h", unreadable);
@@ -259,7 +248,7 @@ std::vector<fs::path> compile_device_code(const fs::path& header, const Toolchai
                          cubin.string(), functor_alias(header)));
   std::vector<std::string> words = {toolchain.nvcc.program, "-ccbin", toolchain.host.program};
   std::ranges::copy(words_of(kNvccFlags), std::back_inserter(words));
-  words.push_back("-arch=" + toolchain.arch);
+  words.push_back("-arch=" + toolchain.target.arch);
   add_includes(words, header);
   for (const std::string& word :
        {source.string(), std::string("-MMD"), std::string("-MF"), rule.string(),
@@ -277,6 +266,16 @@ std::vector<fs::path> compile_device_code(const fs::path& header, const Toolchai
 }
 
 }  // namespace
+
+fs::path this_binary() {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&find_compiler), &info) == 0) return {};
+  std::error_code unreadable;
+  const fs::path named = info.dli_fname == nullptr ? "" : info.dli_fname;
+  // The name of the program may be relative to a folder that was left since.
+  const fs::path file = named.extension() == ".so" ? named : fs::path("/proc/self/exe");
+  return fs::canonical(file, unreadable);
+}
 
 Compiler find_compiler() {
   return find_program(
@@ -296,16 +295,17 @@ Compiler find_nvcc() {
 }
 
 std::string Toolchain::version() const {
-  return arch.empty() ? host.version : host.version + "; " + nvcc.version;
+  return target.arch.empty() ? host.version : host.version + "; " + nvcc.version;
 }
 
-Toolchain find_toolchain(const std::string& arch) {
-  if (arch.empty()) return {find_compiler(), "", {}};
+Toolchain find_toolchain(const Target& target) {
+  if (target.arch.empty()) return {find_compiler(), target, {}};
 #if WELLSPRING_CUDA
-  return {find_compiler(), arch, find_nvcc()};
+  return {find_compiler(), target, find_nvcc()};
 #else
-  fail(ErrorKind::config, {fmt::format("--arch {}: this program was built without CUDA", arch), "",
-                           "compile the header with the program that will use it"});
+  fail(ErrorKind::config,
+       {fmt::format("--arch {}: this program was built without CUDA", target.arch), "",
+        "compile the header with the program that will use it"});
 #endif
 }
 
@@ -327,17 +327,33 @@ std::vector<fs::path> header_folders() {
                            "install the program again, with its folder include/"});
 }
 
-std::vector<std::string> compile_flags(const std::string& arch) {
+std::vector<std::string> compile_flags(const Target& target) {
   std::vector<std::string> flags = words_of(kFlags);
   // Hidden: a copy of a built-in generator must not be replaced by the code of the program.
   for (const char* const flag : {"-fPIC", "-shared", "-fvisibility=hidden", "-fno-gnu-unique", "-w",
                                  "-fdiagnostics-color=never", "-fmax-errors=20"})
     flags.emplace_back(flag);
-  if (arch.empty()) return flags;
+  if (target.checked) flags.emplace_back("-DWELLSPRING_SANITIZED=1");
+  if (target.arch.empty()) return flags;
   std::ranges::copy(words_of(kDeviceHostFlags), std::back_inserter(flags));
   // Both files of the object include the header, whose functions may lack `inline`.
   flags.emplace_back("-Wl,-z,muldefs");
   return flags;
+}
+
+std::vector<std::string> inexact_calls(const fs::path& object) {
+  // IEEE 754 requires none of them to be rounded correctly, unlike sqrt, fma and fmod. An object names
+  // the functions that it needs in a table of strings that end with 0 (ELF, section .dynstr).
+  const std::vector<std::byte> bytes = read_bytes(object);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::vector<std::string> calls;
+  for (const std::string name :
+       {"sin",  "cos", "tan",  "asin",  "acos",   "atan",   "atan2", "sinh",  "cosh",
+        "tanh", "exp", "exp2", "expm1", "log",    "log2",   "log10", "log1p", "pow",
+        "cbrt", "erf", "erfc", "hypot", "tgamma", "lgamma", "sincos"})
+    for (const std::string& function : {name, name + "f"})
+      if (text.find('\0' + function + '\0') != std::string_view::npos) calls.push_back(function);
+  return calls;
 }
 
 std::string explain_errors(const std::string& messages, const fs::path& header) {
@@ -358,7 +374,7 @@ IncludedFiles compile_header(const fs::path& header, const Toolchain& toolchain,
   const fs::path rule = folder / "generator.d", object = folder / "generator.so";
   std::vector<fs::path> sources = {folder / "generator.cpp"};
   IncludedFiles files;
-  if (!toolchain.arch.empty()) {
+  if (!toolchain.target.arch.empty()) {
     sources.insert(sources.begin(), folder / "generator.cu");
     files.device = compile_device_code(header, toolchain, folder);
   }
@@ -366,7 +382,7 @@ IncludedFiles compile_header(const fs::path& header, const Toolchain& toolchain,
              fmt::format("#include \"generators/own/instance.h\"\n{}WS_OWN_GENERATOR(OwnFunctor)\n",
                          functor_alias(header)));
   std::vector<std::string> words = {toolchain.host.program};
-  std::ranges::copy(compile_flags(toolchain.arch), std::back_inserter(words));
+  std::ranges::copy(compile_flags(toolchain.target), std::back_inserter(words));
   add_includes(words, header);
   for (const char* const word : {"-x", "c++"}) words.emplace_back(word);
   std::ranges::copy(sources, std::back_inserter(words));

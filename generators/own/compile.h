@@ -22,27 +22,36 @@ Compiler find_compiler();
 /// config error that says how to install it.
 Compiler find_nvcc();
 
+/// Kind of an object.
+struct Target {
+  std::string arch = {};  ///< architecture of the device code, such as "sm_90"; "": host code only
+  bool checked =
+      false;  ///< with WS_EXPECT and the counter of random blocks, as in sanitizer builds
+};
 /// Compilers and target of an object.
 struct Toolchain {
   Compiler host;
-  std::string arch;  ///< architecture of its device code, such as "sm_90"; "": host code only
-  Compiler nvcc;     ///< used if there is device code
+  Target target;
+  Compiler nvcc;  ///< used if there is device code
 
   /// Versions of the compilers.
   std::string version() const;
 };
-/// Throws a config error if a compiler is missing, or if there is an `arch` and this program has no
-/// CUDA back end.
-Toolchain find_toolchain(const std::string& arch);
+/// Throws a config error if a compiler is missing, or if there is an architecture and this program has
+/// no CUDA back end.
+Toolchain find_toolchain(const Target& target);
 /// Architecture of a GPU.
 std::string arch_of(Device device);
+
+/// The file that contains this library: the program or the Python module.
+std::filesystem::path this_binary();
 
 /// Folders of Wellspring's headers: of the installation, or of the source and build trees. Throws a
 /// config error if they are missing.
 std::vector<std::filesystem::path> header_folders();
 
-/// Flags of every header that is compiled for `arch`.
-std::vector<std::string> compile_flags(const std::string& arch);
+/// Flags of every header that is compiled for `target`.
+std::vector<std::string> compile_flags(const Target& target);
 
 /// Files that a header includes, without headers of the system and of CUDA.
 struct IncludedFiles {
@@ -53,6 +62,10 @@ struct IncludedFiles {
 /// and column.
 IncludedFiles compile_header(const std::filesystem::path& header, const Toolchain& toolchain,
                              const std::filesystem::path& folder);
+
+/// Functions of the C library's <math.h> that an object calls and whose last bits differ between
+/// machines.
+std::vector<std::string> inexact_calls(const std::filesystem::path& object);
 
 /// The error to report for the messages of g++ or nvcc about `header`; see compile_header.
 std::string explain_errors(const std::string& messages, const std::filesystem::path& header);

@@ -7,6 +7,7 @@
 #include "generators/own/own_generator.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <typeinfo>
@@ -24,6 +25,8 @@ inline std::vector<std::string> interface_of_headers() {
 struct ObjectContext {
   std::vector<std::string> interface;  ///< interface_of_headers()
   OwnHeader header;
+  /// Receives the counter of random blocks, if the object has one.
+  std::uint64_t (**drawn)() = nullptr;
   /// own::find_kernel, in programs that run on GPUs.
   const void* (*find_kernel)(const std::byte* cubin, const std::type_info& block) = nullptr;
 };
@@ -44,6 +47,11 @@ template <class F>
 bool fill(GeneratorEntry& entry, const ObjectContext& context) {
   if (context.interface != interface_of_headers()) return false;
   object_context() = context;
+#if WS_COUNTS_DRAWS
+  if (context.drawn != nullptr)
+    *context.drawn = [] { return detail::blocks_drawn.load(std::memory_order_relaxed); };
+#endif
+  object_context().drawn = nullptr;
   entry = generator_entry<F>();
 #if !WELLSPRING_CUDA
   entry.maker = &make_own<F>;  // it uses the object with device code when it needs it

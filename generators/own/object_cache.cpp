@@ -97,12 +97,17 @@ fs::path path_of(const IncludedFile& file, const std::vector<fs::path>& folders)
   return file.folder < folders.size() ? folders[file.folder] / file.path : fs::path(file.path);
 }
 
-/// SHA-256 of the user's files.
+/// True for the header and the files of the user that it includes. `folders`: number of search
+/// folders.
+bool is_users(const IncludedFile& file, std::size_t folders) {
+  return file.folder == 0 || file.folder == folders;
+}
+
 std::string hash_of_header(const std::vector<IncludedFile>& files, std::size_t folders) {
-  Sha256 hash;
+  std::vector<std::string> hashes;
   for (const IncludedFile& file : files)
-    if (file.folder == 0 || file.folder == folders) hash.update(bytes_of(file.hash));
-  return hash.hex();
+    if (is_users(file, folders)) hashes.push_back(file.hash);
+  return hash_of_sources(hashes);
 }
 
 std::string text_of(const Description& entry) {
@@ -167,10 +172,28 @@ bool is_valid(const Description& entry, const fs::path& object, const fs::path& 
   }
 }
 
-std::string key_of(const fs::path& header, const std::string& arch) {
+CompiledObject as_object(const Description& entry, const fs::path& object, const fs::path& header) {
+  CompiledObject result{object, {}, entry.header, entry.checked, true};
+  const std::vector<fs::path> folders = search_folders(header);
+  for (const IncludedFile& file : entry.files)
+    if (is_users(file, folders.size())) result.sources.push_back(path_of(file, folders));
+  return result;
+}
+
+/// The valid entry that comes with the program, if there is one.
+std::optional<CompiledObject> find_prepared(const fs::path& name, const fs::path& header) {
+  const fs::path object = prepared_folder() / name;
+  const std::optional<Description> entry = read_description(object);
+  if (!entry || !is_valid(*entry, object, header, nullptr)) return std::nullopt;
+  for (const fs::path& path : {prepared_folder(), object, description_of(object)})
+    expect_private(path, S_IWGRP | S_IWOTH, fmt::format("chmod go-w {}", path.string()));
+  return as_object(*entry, object, header);
+}
+
+std::string key_of(const fs::path& header, const Target& target) {
   const std::string inputs =
-      fmt::format("{}\n{}\n{}\n{}\n{}\n", fmt::join(compile_flags(arch), " "), arch, kVersion,
-                  kCommit, own_functor_name(header));
+      fmt::format("{}\n{}\n{}\n{}\n{}\n", fmt::join(compile_flags(target), " "), target.arch,
+                  kVersion, kCommit, own_functor_name(header));
   const std::string hash =
       Sha256().update(bytes_of(inputs)).update(read_bytes(header)).hex().substr(0, 32);
   return header.stem().string() + "-" + hash;
@@ -196,6 +219,16 @@ class ScratchFolder {
 };
 
 }  // namespace
+
+std::string hash_of_sources(const std::vector<std::string>& hashes) {
+  Sha256 hash;
+  for (const std::string& of_file : hashes) hash.update(bytes_of(of_file));
+  return hash.hex();
+}
+
+fs::path prepared_folder() {
+  return (this_binary().parent_path() / "../share/wellspring/generators").lexically_normal();
+}
 
 ObjectCache::ObjectCache() : ObjectCache(TableCache().folder()) {}
 
@@ -228,25 +261,30 @@ void ObjectCache::open_folder() {
   temporary_ = true;
 }
 
-std::optional<CompiledObject> ObjectCache::get(const fs::path& header, const std::string& arch,
-                                               MayCompile may) {
+std::optional<CompiledObject> ObjectCache::get(const fs::path& header, const Target& target,
+                                               MayCompile may,
+                                               const std::function<void()>& announce) {
   expect_private(header, S_IWOTH, fmt::format("chmod o-w {}", header.string()));
-  const fs::path object = folder_ / (key_of(header, arch) + ".so");
+  const fs::path object = folder_ / (key_of(header, target) + ".so");
   std::optional<Toolchain> toolchain;
   try {
-    toolchain = find_toolchain(arch);
-  } catch (const Error&) {
-    if (!read_description(object)) throw;  // a prepared entry needs no compiler
+    toolchain = find_toolchain(target);
+  } catch (const Error&) {  // a prepared entry needs no compiler
+    if (!read_description(object) && !read_description(prepared_folder() / object.filename()))
+      throw;
   }
   const FileLock lock(fs::path(object).replace_extension(".lock"));
   const std::optional<Description> entry = read_description(object);
   if (entry && is_valid(*entry, object, header, toolchain ? &*toolchain : nullptr)) {
     std::error_code read_only;
     fs::last_write_time(object, fs::file_time_type::clock::now(), read_only);
-    return CompiledObject{object, entry->header, entry->checked, true};
+    return as_object(*entry, object, header);
   }
+  if (std::optional<CompiledObject> prepared = find_prepared(object.filename(), header))
+    return prepared;
   if (may == MayCompile::no) return std::nullopt;
-  if (!toolchain) toolchain = find_toolchain(arch);  // throws
+  if (!toolchain) toolchain = find_toolchain(target);  // throws
+  if (announce) announce();
   if (!temporary_ && ::access(folder_.c_str(), W_OK) != 0) {
     folder_.clear();
     open_folder();
@@ -281,15 +319,26 @@ CompiledObject ObjectCache::compile(const fs::path& header, const Toolchain& too
                               "free some space, or set WELLSPRING_CACHE to another folder"});
   write_file(description_of(object), text_of(entry));
   evict(object);
-  return {object, entry.header, false, false};
+  CompiledObject result = as_object(entry, object, header);
+  result.from_cache = false;
+  return result;
 }
 
 void ObjectCache::mark_checked(const CompiledObject& object) {
   std::optional<Description> entry = read_description(object.file);
-  if (!entry || ::access(folder_.c_str(), W_OK) != 0) return;
+  if (!entry || ::access(object.file.parent_path().c_str(), W_OK) != 0) return;
   const FileLock lock(fs::path(object.file).replace_extension(".lock"));
   entry->checked = true;
   write_file(description_of(object.file), text_of(*entry));
+}
+
+CompiledObject copy_entry(const CompiledObject& object, const fs::path& folder) {
+  fs::create_directories(folder);
+  CompiledObject copy = object;
+  copy.file = folder / object.file.filename();
+  write_file(copy.file, read_bytes(object.file));
+  write_file(description_of(copy.file), read_text(description_of(object.file)));
+  return copy;
 }
 
 void ObjectCache::evict(const fs::path& kept) const {

@@ -6,26 +6,40 @@
 // entry is an object and a description with its SHA-256, written last. A lock per entry lets
 // concurrent processes compile once. Without a writable folder, a header is compiled into a
 // temporary folder every time.
+//
+// Prepared entries that come with the program are in PREFIX/share/wellspring/generators, next to
+// PREFIX/bin/wellspring. They are read if the user's own folder has no entry, whatever the compiler.
 #pragma once
 
 #include "generators/own/compile.h"
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace wellspring::own {
 
 /// A compiled header.
 struct CompiledObject {
   std::filesystem::path file;
-  std::string hash;  ///< SHA-256 of the header and the user's files that it includes
+  std::vector<std::filesystem::path> sources;  ///< the header and the user's files that it includes
+  std::string hash;                            ///< hash_of_sources(): of their SHA-256, in order
   bool checked = false;
   bool from_cache = false;
 };
 
+/// Hash of a header from the SHA-256 of its sources.
+std::string hash_of_sources(const std::vector<std::string>& hashes);
+/// Folder of the entries that come with the program; it may be missing.
+std::filesystem::path prepared_folder();
+
 enum class MayCompile : std::uint8_t { no, yes };
+
+/// Copies an entry into a folder, which can become the prepared_folder() of other machines.
+CompiledObject copy_entry(const CompiledObject& object, const std::filesystem::path& folder);
 
 class ObjectCache {
  public:
@@ -33,17 +47,17 @@ class ObjectCache {
 
   /// Uses the folder given by the environment.
   ObjectCache();
+  /// Entries are in `folder`/generators.
   explicit ObjectCache(std::filesystem::path folder, std::uintmax_t most_bytes = kMostBytes);
   ~ObjectCache();  ///< removes a temporary folder
   ObjectCache(const ObjectCache&) = delete;
   ObjectCache& operator=(const ObjectCache&) = delete;
 
-  /// Finds or compiles `header`, an absolute path, with device code for `arch` or, if it is "",
-  /// without. Waits while another process compiles it. Empty if it would have to be compiled but may
-  /// not be.
-  std::optional<CompiledObject> get(const std::filesystem::path& header, const std::string& arch,
-                                    MayCompile may);
-  /// Records that the generator passed its checks.
+  /// Finds or compiles `header`, an absolute path. Waits while another process compiles it. Empty if it would have to be compiled but may
+  /// not be. Calls `announce` before it compiles, so one of several processes does.
+  std::optional<CompiledObject> get(const std::filesystem::path& header, const Target& target,
+                                    MayCompile may, const std::function<void()>& announce = {});
+  /// Records that the generator passed its checks, if its folder is writable.
   void mark_checked(const CompiledObject& object);
 
  private:

@@ -2,12 +2,14 @@
 
 #include "core/error.h"
 #include "core/io/files.h"
+#include "core/io/sha256.h"
 #include "generators/own/check.h"
 #include "generators/own/instance.h"
 #include "generators/own/kernel_library.h"
 #include "generators/own/object_cache.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -36,7 +38,7 @@ void publish_symbols() {
     ::dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
-GeneratorEntry load_object(const own::CompiledObject& object, const fs::path& header) {
+own::CheckedGenerator load_checked(const own::CompiledObject& object, const fs::path& header) {
   publish_symbols();
   // Never closed: samples may be made until the process ends.
   void* const library = ::dlopen(object.file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -50,8 +52,10 @@ GeneratorEntry load_object(const own::CompiledObject& object, const fs::path& he
                        : "an undefined symbol needs a definition in the header"});
   }
   auto* const fill = reinterpret_cast<own::Fill*>(::dlsym(library, own::kFillSymbol));
-  GeneratorEntry entry;
+  own::CheckedGenerator loaded;
+  GeneratorEntry& entry = loaded.entry;
   own::ObjectContext context{own::interface_of_headers(), {object.hash, header.string()}};
+  context.drawn = &loaded.drawn;
 #if WELLSPRING_CUDA && !WELLSPRING_CUDA_STAND_IN
   context.find_kernel = &own::find_kernel;
 #endif
@@ -65,13 +69,17 @@ GeneratorEntry load_object(const own::CompiledObject& object, const fs::path& he
           "the name is part of the key of all random numbers",
           fmt::format("write info.name = \"{}\", or rename the file", header.stem().string())});
   entry.others = &generator_registry();
-  return entry;
+  return loaded;
+}
+
+GeneratorEntry load_object(const own::CompiledObject& object, const fs::path& header) {
+  return load_checked(object, header).entry;
 }
 
 /// A header that is used in this process.
 struct Loaded {
   GeneratorEntry entry;
-  std::string hash;
+  OwnSource source;
   own::MayCompile may = own::MayCompile::no;     ///< yes: the user named it
   std::map<std::string, GeneratorEntry> on_gpu;  ///< by architecture
 };
@@ -91,12 +99,35 @@ LoadedHeaders& loaded_headers() {
 /// Finds the object, or announces the compilation and compiles it.
 std::optional<own::CompiledObject> get_object(own::ObjectCache& cache, const fs::path& header,
                                               const std::string& arch, own::MayCompile may) {
-  std::optional<own::CompiledObject> object = cache.get(header, arch, own::MayCompile::no);
-  if (object || may == own::MayCompile::no) return object;
-  if (const auto& tell = loaded_headers().tell)
-    tell(fmt::format("compiling {}{}, once per version of the header", header.string(),
-                     arch.empty() ? "" : " for " + arch));
-  return cache.get(header, arch, may);
+  const auto& tell = loaded_headers().tell;
+  const auto announce = [&] {
+    if (tell)
+      tell(fmt::format("compiling {}{}, once per version of the header", header.string(),
+                       arch.empty() ? "" : " for " + arch));
+  };
+  std::optional<own::CompiledObject> object = cache.get(header, {.arch = arch}, may, announce);
+  if (!tell || !object || object->from_cache) return object;
+  if (const auto calls = own::inexact_calls(object->file); !calls.empty())
+    tell(fmt::format(
+        "{} calls {} of the C library, whose last bits differ between machines; samples "
+        "are the same everywhere with the functions of kernels/random/math.h",
+        header.string(), fmt::join(calls, ", ")));
+  return object;
+}
+
+[[noreturn]] void refuse_change(const fs::path& header) {
+  fail(ErrorKind::config, {header.string() + ": changed while it was in use", "", "start again"});
+}
+
+OwnSource source_of(const own::CompiledObject& object, const fs::path& header) {
+  OwnSource source{object.hash, {}};
+  for (const fs::path& file : object.sources) {
+    const fs::path below = file.lexically_relative(header.parent_path());
+    const bool outside = below.empty() || *below.begin() == "..";
+    source.files.push_back({(outside ? file : below).string(), read_text(file)});
+  }
+  if (hash_of(source) != source.hash) refuse_change(header);
+  return source;
 }
 
 /// Throws a config error unless `failure` is "". `option`: an option of wellspring compile, or "".
@@ -115,7 +146,7 @@ std::optional<own::CompiledObject> prepare(own::ObjectCache& cache, const fs::pa
   std::optional<own::CompiledObject> object = get_object(cache, header, "", may);
   if (!object || object->checked) return object;
   if (check == OwnCheck::run)
-    refuse_failure(own::failure_of([&] { return load_object(*object, header); }), header, "");
+    refuse_failure(own::failure_of([&] { return load_checked(*object, header); }, {}), header, "");
   cache.mark_checked(*object);
   return object;
 }
@@ -139,8 +170,8 @@ const Loaded& loaded(const std::string& name, const ConfigLocation& place) {
   own::ObjectCache cache;
   const auto object = prepare(cache, path, may, OwnCheck::run);
   if (!object) refuse_to_compile(place.prefix() + path, path);
-  return headers.entries.emplace(path, Loaded{load_object(*object, path), object->hash, may, {}})
-      .first->second;
+  Loaded known{load_object(*object, path), source_of(*object, path), may, {}};
+  return headers.entries.emplace(path, std::move(known)).first->second;
 }
 
 /// The generator of a loaded header with device code for a GPU. The first use compares its samples
@@ -156,8 +187,7 @@ const GeneratorEntry& loaded_on_gpu(const OwnHeader& header, Device device) {
   if (!object)
     refuse_to_compile(fmt::format("{} for {}", header.path, arch),
                       fmt::format("{} --arch {}", header.path, arch));
-  if (object->hash != header.hash)
-    fail(ErrorKind::config, {header.path + ": changed while it was in use", "", "start again"});
+  if (object->hash != header.hash) refuse_change(header.path);
   const GeneratorEntry entry = load_object(*object, header.path);
   if (!object->checked) {
     refuse_failure(own::failure_on_gpu(known.entry, entry, device), header.path, " --arch " + arch);
@@ -202,21 +232,46 @@ void watch_compilations(std::function<void(const std::string& message)> tell) {
 }
 
 const std::string& own_generator_hash(const std::string& name) {
-  return loaded(name, {}).hash;
+  return loaded(name, {}).source.hash;
 }
 
-CompiledHeader compile_own_generator(const std::string& name, OwnCheck check,
-                                     const std::string& arch) {
+const OwnSource& own_generator_source(const std::string& name) {
+  return loaded(name, {}).source;
+}
+
+std::string hash_of(const OwnSource& source) {
+  std::vector<std::string> hashes;
+  for (const OwnSource::File& file : source.files)
+    hashes.push_back(Sha256().update(bytes_of(file.text)).hex());
+  return own::hash_of_sources(hashes);
+}
+
+CompiledHeader compile_own_generator(const std::string& name, const CompileOptions& options) {
   const std::string path = own_generator_path(name, {});
   require_file(path);
   own::ObjectCache cache;
-  auto object = prepare(cache, path, own::MayCompile::yes, check);
-  if (!arch.empty()) {
-    object = get_object(cache, path, arch, own::MayCompile::yes);
+  auto object = prepare(cache, path, own::MayCompile::yes, options.check);
+  if (!options.into.empty()) copy_entry(*object, options.into);
+  if (!options.arch.empty()) {
+    object = get_object(cache, path, options.arch, own::MayCompile::yes);
     load_object(*object, path);  // reports undefined symbols
-    if (check == OwnCheck::trust) cache.mark_checked(*object);
+    if (options.check == OwnCheck::trust) cache.mark_checked(*object);
   }
-  return {object->hash, object->file, object->from_cache};
+  fs::path file = object->file;
+  if (!options.into.empty()) file = copy_entry(*object, options.into).file;
+  return {object->hash, file, object->from_cache};
+}
+
+void check_own_generator(const std::string& name, const std::vector<ParamSetting>& settings,
+                         std::int64_t samples) {
+  const std::string path = own_generator_path(name, {});
+  require_file(path);
+  own::ObjectCache cache;
+  const auto object = cache.get(path, {.checked = true}, own::MayCompile::yes);
+  const std::string failure =
+      own::failure_of([&] { return load_checked(*object, path); }, {settings, samples});
+  if (!failure.empty())
+    fail(ErrorKind::config, {fmt::format("{}: {}", path, failure), "with seed 7", "mend it"});
 }
 
 OwnGenerator::OwnGenerator(std::unique_ptr<Generator> made, OwnHeader header,

@@ -37,6 +37,20 @@ void watch_compilations(std::function<void(const std::string& message)> tell);
 /// SHA-256 of a loaded header and of the files that it includes, without Wellspring's own.
 const std::string& own_generator_hash(const std::string& name);
 
+/// The text of a loaded header, to be stored with what was made by it. Nothing compiles it again.
+struct OwnSource {
+  struct File {
+    std::string path;  ///< relative to the header's folder; absolute if it is not below it
+    std::string text;
+  };
+  std::string hash;         ///< own_generator_hash(), which follows from the texts
+  std::vector<File> files;  ///< the header first
+};
+/// Source of a loaded header, as it was compiled.
+const OwnSource& own_generator_source(const std::string& name);
+/// own_generator_hash() of these texts.
+std::string hash_of(const OwnSource& source);
+
 enum class OwnCheck : std::uint8_t { run, trust };
 /// Result of compiling in advance.
 struct CompiledHeader {
@@ -44,11 +58,19 @@ struct CompiledHeader {
   std::filesystem::path object;
   bool from_cache = false;
 };
-/// Compiles and checks a header, or finds it in the cache. OwnCheck::trust: records it as checked.
-/// `arch`: compiles it also for GPUs of this architecture ("sm_90"), and returns that object; ""
-/// for CPUs only.
-CompiledHeader compile_own_generator(const std::string& name, OwnCheck check,
-                                     const std::string& arch);
+struct CompileOptions {
+  OwnCheck check = OwnCheck::run;  ///< trust: records the header as checked
+  std::string arch;                ///< also for GPUs of this architecture ("sm_90"); "": none
+  /// Folder that also gets the entries, for a program elsewhere (own::prepared_folder); "": none.
+  std::filesystem::path into;
+};
+/// Compiles and checks a header, or finds it in the cache. Returns the object for `arch`, if given.
+CompiledHeader compile_own_generator(const std::string& name, const CompileOptions& options);
+
+/// Checks `samples` samples with these parameters more thoroughly than the first use does, in a
+/// variant that counts random numbers (own::CheckPlan). Throws a config error that names the failure.
+void check_own_generator(const std::string& name, const std::vector<ParamSetting>& settings,
+                         std::int64_t samples);
 
 /// A header of the user.
 struct OwnHeader {
@@ -64,6 +86,7 @@ class OwnGenerator final : public Generator {
   ~OwnGenerator() override;
 
   const std::string& hash() const { return header_.hash; }
+  const std::string& path() const { return header_.path; }
   const SampleInfo& info() const override { return made_->info(); }
   std::string parameters_yaml() const override { return made_->parameters_yaml(); }
   const std::vector<std::string>& notes() const override { return planned().notes(); }

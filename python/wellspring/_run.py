@@ -46,7 +46,7 @@ class Picture:
 
 def _samples(what, count, first, seed, size, plane, device, split, step, overrides, parameters):
     """The samples that `what` names: a generator, or a configuration."""
-    if isinstance(what, str) and what in dict(_core.list_generators()):
+    if isinstance(what, str) and (what.endswith(".h") or what in dict(_core.list_generators())):
         if overrides or split != "train" or step != 0:
             raise _core.ConfigError(f"overrides, split and step are for configurations, not for the generator '{what}'")
         count = whole("count", count, 1, MOST_SAMPLES)

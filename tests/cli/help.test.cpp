@@ -66,13 +66,16 @@ TEST(CommandLine, ReportsLostOutput) {
 TEST(CommandLine, WritesItsManualPageAndCompletion) {
   const Outcome manual = wellspring({"help", "--man"});
   EXPECT_EQ(manual.exit_code, 0) << manual.err;
-  expect_parts(manual.out, {".TH WELLSPRING 1", ".SS train\n", ".B \\-\\-resume", "EXIT STATUS"});
+  expect_parts(manual.out, {".TH WELLSPRING 1", ".SS train\n", ".SS export, pack\n",
+                            ".SS compile\n", ".B \\-\\-resume", ".B \\-\\-trace", "EXIT STATUS"});
   const Outcome completed = shell("source <('" + wellspring_path() +
                                   "' help --completion) && COMP_WORDS=(wellspring train --res) "
                                   "COMP_CWORD=2 && _wellspring && echo ${COMPREPLY[@]} && "
-                                  "COMP_WORDS=(wellspring do) COMP_CWORD=1 && _wellspring && echo "
-                                  "${COMPREPLY[@]}");
-  EXPECT_EQ(completed.out, "--resume\ndoctor\n") << completed.err;
+                                  "COMP_WORDS=(wellspring pack --gz) && _wellspring && echo "
+                                  "${COMPREPLY[@]} && COMP_CWORD=1 && for word in do pa com; do "
+                                  "COMP_WORDS=(wellspring $word) && _wellspring && echo "
+                                  "${COMPREPLY[@]}; done");
+  EXPECT_EQ(completed.out, "--resume\n--gzip\ndoctor\npack\ncompile\n") << completed.err;
 }
 
 TEST(List, ListsEveryWriter) {

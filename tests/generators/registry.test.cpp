@@ -2,6 +2,7 @@
 #include "core/io/sha256.h"
 #include "export/digest.h"
 #include "generators/generator.h"
+#include "generators/own/check.h"
 #include "kernels/runtime/device.h"
 #include "tests/generators/collect.h"
 #include "tests/generators/golden.h"
@@ -214,18 +215,6 @@ TEST_P(EveryGenerator, RoundTripsItsParametersThroughYaml) {
 
 // ---- random numbers -----------------------------------------------------------------------------
 
-/// Random blocks per sample that the budget allows on a host (with runs of 32 pixels).
-std::int64_t blocks_allowed(const SampleInfo& info) {
-  const SampleShape shape = info.layout.shape();
-  const auto rounded_up = [](int n, int unit) { return (n + unit - 1) / unit * unit; };
-  const DrawBudget& draws = info.draws;
-  const int side = draws.side == 0 ? std::max(shape.width, shape.height) : draws.side;
-  const std::int64_t parts =
-      std::int64_t{rounded_up(shape.width, side) / side} * (rounded_up(shape.height, side) / side);
-  return draws.scene + parts * draws.part +
-         draws.pixel * std::int64_t{rounded_up(shape.width, 32)} * shape.height;
-}
-
 TEST_P(EveryGenerator, DrawsWithinItsBudgetForAnyBatch) {
   SKIP_UNLESS_DRAWS_ARE_COUNTED();
   constexpr std::int64_t kCount = 14;
@@ -248,7 +237,7 @@ TEST_P(EveryGenerator, DrawsWithinItsBudgetForAnyBatch) {
         EXPECT_EQ(drawn_in(7, 1), drawn);
         EXPECT_EQ(drawn_in(14, 2), drawn);
       }
-      const std::int64_t allowed = kCount * blocks_allowed(generator->info());
+      const std::int64_t allowed = kCount * own::blocks_allowed(generator->info());
       EXPECT_LE(drawn, static_cast<std::uint64_t>(allowed)) << "size " << size << "\n"
                                                             << generator->parameters_yaml();
       nearest = std::max(nearest, static_cast<double>(drawn) / static_cast<double>(allowed));

@@ -5,6 +5,7 @@ usage: bundle_test.py CMAKE SOURCE_DIR BUILD_DIR LIBRARY_DIR
 
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,7 +32,7 @@ def main():
         made = pathlib.Path(folder) / "made"
         output(
             cmake, f"-DBUILD_DIR={build}", f"-DBUNDLE_DIR={made}", f"-DLIBRARY_DIR={library_dir}",
-            "-DWITH_CUDA_LIBS=OFF", "-DWITH_TESTS=OFF", "-P", f"{source}/cmake/bundle.cmake",
+            "-DWITH_CUDA_LIBS=OFF", "-DWITH_TESTS=OFF", f"-DGENERATORS={source}/examples/generators/grating.h", "-P", f"{source}/cmake/bundle.cmake",
         )  # fmt: skip
         bundle = made.rename(pathlib.Path(folder) / "moved elsewhere")
 
@@ -46,6 +47,15 @@ def main():
         for script in ("gpu-check", "wellspring-env"):
             assert (bundle / "bin" / script).stat().st_mode & 0o111, script
         assert "--part" in output("env", "-i", sys.executable, bundle / "bin/gpu-check", "--help")
+
+        # The header of the bundle needs no compiler, unless its object has changed.
+        shutil.copy(f"{source}/examples/generators/grating.h", folder)
+        digest = ("env", "-i", "WELLSPRING_CXX=/nonexistent", program, "digest", "./grating.h", "--count", "2")
+        assert "sha256" in output(*digest, cwd=folder)
+        (stored,) = (bundle / "share/wellspring/generators").glob("*.so")
+        stored.write_bytes(stored.read_bytes() + b"damage")
+        refused = subprocess.run(digest, cwd=folder, capture_output=True, text=True, check=False)
+        assert refused.returncode == 2 and "no C++ compiler" in refused.stderr, refused
 
         for line in output("env", "-i", "ldd", program).splitlines():
             name, _, place = (part.strip() for part in line.partition("=>"))

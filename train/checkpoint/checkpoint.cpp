@@ -6,6 +6,7 @@
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "core/version.h"
+#include "generators/own/stored_source.h"
 #include "train/checkpoint/same_run.h"
 #include "train/checkpoint/tensor_text.h"
 
@@ -308,6 +309,8 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
     header["samples"][source] = data.samples;
     if (!data.digest.empty()) header["digests"][source] = data.digest;
   }
+  if (content.config.train.store_headers)
+    header[kStoredHeaders] = stored_headers(content.config.generators());
   if (content.progress != RunProgress()) header["progress"] = to_json(content.progress);
   const auto write_tensors = [&](const char* name, const TensorList& tensors,
                                  const TensorMetadata& metadata) {

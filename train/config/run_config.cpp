@@ -3,6 +3,7 @@
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "generators/own/own_generator.h"
+#include "generators/own/stored_source.h"
 #include "sources/procedural.h"
 #include "train/models/model.h"
 
@@ -81,6 +82,10 @@ const ParamTable<TrainConfig>& train_table() {
           .may_change()
           .integer("keep", &TrainConfig::keep, {1, 100000}, "checkpoints",
                    "number of newest checkpoints to keep")
+          .may_change()
+          .flag("store_headers", &TrainConfig::store_headers,
+                "checkpoints also contain the text of generators in headers (./NAME.h), which "
+                "wellspring headers prints")
           .may_change()
           .text("keep_best", &TrainConfig::keep_best,
                 "held-out figure whose best checkpoint is kept as checkpoints/best: loss, "
@@ -305,7 +310,15 @@ RunConfig RunConfig::read(const ConfigDocument& document, const std::string& def
   check_views(root, config);
   config.init = root.section("init").read(init_table());
   document.finish();
+  if (config.train.store_headers) expect_storable(config.generators());
   return config;
+}
+
+std::vector<std::string> RunConfig::generators() const {
+  std::vector<std::string> names;
+  for (const SourceConfig& source : data.sources)
+    if (source.spec.kind == SourceKind::generator) names.push_back(source.spec.generator);
+  return names;
 }
 
 std::vector<ConfigEntry> RunConfig::entries() const {

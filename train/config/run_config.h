@@ -58,6 +58,7 @@ struct TrainConfig {
   std::int64_t patience = 0;  ///< evaluations without a better figure; 0: no early stopping
   GraphMode graph = GraphMode::on;
   ConvolutionPlans convolutions = ConvolutionPlans::fastest;
+  bool store_headers = false;  ///< checkpoints contain the text of generators in headers
 };
 
 enum class HeadInit : std::uint8_t { keep, reset };
@@ -110,6 +111,8 @@ struct RunConfig {
   std::size_t memory_limit() const { return static_cast<std::size_t>(memory * 0x1p30); }
   /// `path` relative to data.root, unless it is absolute.
   std::filesystem::path resolve(const std::string& path) const;
+  /// Generators of the sources, in order; headers with their paths.
+  std::vector<std::string> generators() const;
   /// f32 or bf16 on `device`.
   DType compute_type(const Device& device) const;
   /// The training source that `evaluation.sources[k]` is held out from.
