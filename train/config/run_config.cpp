@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 namespace wellspring {
@@ -248,6 +249,7 @@ SourceContext context_of(const RunConfig& config, const SourceConfig& source,
   context.evaluation = source.augmentations.held_out();
   context.dense = dense;
   context.watch = watch;
+  context.node = config.node;
   return context;
 }
 
@@ -372,6 +374,11 @@ void RunConfig::check_sample_ids(const ConfigLocation& place) const {
         "generated samples with ids from 2^48 are held out for evaluation, and this run could "
         "reach them",
         "use fewer steps"});
+}
+
+std::int64_t RunConfig::rank_rows_unit() const {
+  const std::int64_t passes = train.accumulate > 1 ? train.accumulate * kPassRows : 1;
+  return std::lcm(std::lcm(passes, data.mix.on() ? 2 : 1), std::int64_t{data.views});
 }
 
 const SourceConfig& RunConfig::held_out_from(std::size_t k) const {
