@@ -96,6 +96,8 @@ const ParamTable<TrainConfig>& train_table() {
                   {{"off", GraphMode::off}, {"on", GraphMode::on}, {"check", GraphMode::check}},
                   "on: record the step once and replay it; check: also compare with eager steps")
           .may_change()
+          .flag("sync_batch_norm", &TrainConfig::sync_batch_norm,
+                "batch norms use the statistics of the rows of all ranks")
           .choice("convolutions", &TrainConfig::convolutions,
                   {{"fastest", ConvolutionPlans::fastest}, {"first", ConvolutionPlans::first}},
                   "plans of convolutions on a GPU; fastest: time cuDNN's plans once per machine "
@@ -322,7 +324,10 @@ std::vector<ConfigEntry> RunConfig::entries() const {
   write_heads(writer, heads);
   write_optimizer(writer, optimizer);
   writer.section("train", [&] {
-    writer.table(train_table(), train, {train.accumulate == 1 ? "accumulate" : ""});
+    // Left out if default, so that the identity of runs without them stays the same.
+    writer.table(train_table(), train,
+                 {train.accumulate == 1 ? "accumulate" : "",
+                  train.sync_batch_norm ? "" : "sync_batch_norm"});
   });
   writer.section("init", [&] { writer.table(init_table(), init); });
   return writer.entries();

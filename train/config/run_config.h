@@ -61,6 +61,7 @@ struct TrainConfig {
   std::string keep_best;      ///< a held-out figure, see train/keep_best.h; "": none
   std::int64_t patience = 0;  ///< evaluations without a better figure; 0: no early stopping
   GraphMode graph = GraphMode::on;
+  bool sync_batch_norm = false;
   ConvolutionPlans convolutions = ConvolutionPlans::fastest;
 };
 

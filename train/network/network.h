@@ -35,6 +35,7 @@ struct NetworkSpec {
   bool input_gradient = false;            ///< also compute the gradient of the samples
   std::int64_t shards = 0;                ///< CPU only; 0: chosen by make_shards()
   std::vector<ParameterRule> rules = {};  ///< policies of the parameters
+  Communicator* ranks = nullptr;          ///< share the statistics of a batch; null: none
   /// The parameters that this step trains have gradients; the default is after all `unfreeze_at`.
   std::uint64_t step = std::numeric_limits<std::uint64_t>::max();
   /// Value of `shards`: on a CPU, all threads process the whole batch together, as on a GPU.
