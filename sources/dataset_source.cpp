@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 namespace wellspring {
 namespace {
@@ -185,7 +186,8 @@ std::string DatasetSource::cache_key() const {
 }
 
 void DatasetSource::load(Stream& stream) {
-  if (held_) data_->hold({held_.data(), held_.size()});
+  if (held_ || cached_ != nullptr)
+    data_->hold(held_ ? std::span(held_.data(), held_.size()) : std::span<std::byte>());
   load_truth(stream);
   scaler_.load(stream);
   if (resident_) {
