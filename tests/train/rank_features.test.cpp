@@ -17,8 +17,8 @@ TEST_F(Ranks, GiveEqualBitsWithAnyCache) {
     EXPECT_EQ(train(cached(cache, "cached"), 3, quick()).states, plain.states) << cache;
     const fs::path middle = folder / "plain/checkpoints/step-6";
     train(cached(cache, "resumed"), 3, quick(ResumeChoice::parse(middle.string())));
-    EXPECT_EQ(slurp(folder / "resumed/checkpoints/step-14/model.safetensors"),
-              slurp(folder / "plain/checkpoints/step-14/model.safetensors"));
+    EXPECT_EQ(weights_of(folder / "resumed/checkpoints/step-14"),
+              weights_of(folder / "plain/checkpoints/step-14"));
     fs::remove_all(folder / "cached");
     fs::remove_all(folder / "resumed");
   }
