@@ -54,7 +54,7 @@ RunConfig config_for(const RankBench& options, int ranks) {
   if (options.weak) config.train.batch *= ranks;
   config.evaluation.sources.clear();  // neither read nor evaluated
   config.train.keep_best.clear();
-  static_cast<void>(share_of(config.train.batch, 0, ranks));
+  static_cast<void>(share_of(config.train.batch, 0, ranks, config.rank_rows_unit()));
   return config;
 }
 

@@ -126,7 +126,8 @@ int run(const TrainArguments& options) {
   TrainerOptions trainer_options;
   trainer_options.resume = ResumeChoice::parse(options.resume);
   if (options.ranks > 1) {
-    static_cast<void>(share_of(config.train.batch, 0, static_cast<int>(options.ranks)));
+    static_cast<void>(
+        share_of(config.train.batch, 0, static_cast<int>(options.ranks), config.rank_rows_unit()));
     if (const auto code = start_local_ranks(static_cast<int>(options.ranks))) return *code;
     launch = find_launch(process_environment(), getppid());
   }

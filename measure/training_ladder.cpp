@@ -82,14 +82,15 @@ bool TrainingLadder::streams() const {
   return std::ranges::any_of(plan().sources, &PlanReport::Input::streamed);
 }
 
-RunConfig TrainingLadder::streamed_as(Storage storage, RowCache cache) const {
+RunConfig TrainingLadder::streamed_as(Storage storage, std::optional<RowForm> cache) const {
   RunConfig config = config_;
   for (std::size_t k = 0; k < config.data.sources.size(); ++k) {
     if (!plan().sources[k].streamed) continue;
     SourceSpec& spec = config.data.sources[k].spec;
     spec.storage = storage;
-    spec.cache =
-        cache == RowCache::encoded && !plan().sources[k].encoded ? RowCache::decoded : cache;
+    spec.cache.clear();
+    if (cache)
+      spec.cache.push_back({.form = plan().sources[k].encoded ? *cache : RowForm::decoded});
   }
   return config;
 }
@@ -103,7 +104,7 @@ void TrainingLadder::add_cached() {
     bytes += source.bytes;
     encoded = encoded || source.encoded;
   }
-  const auto add = [&](std::unique_ptr<Trainer>& to, Storage storage, RowCache cache,
+  const auto add = [&](std::unique_ptr<Trainer>& to, Storage storage, std::optional<RowForm> cache,
                        const char* where, std::uint64_t available) {
     if (bytes > static_cast<double>(available) / 2) {
       notes_.push_back(
@@ -114,11 +115,11 @@ void TrainingLadder::add_cached() {
     to = trainer(streamed_as(storage, cache));
   };
   const Device device = Device::parse(config_.device);
-  add(resident_, Storage::resident, RowCache::none, "on the device", describe(device).memory_bytes);
-  add(decoded_, Storage::streamed, RowCache::decoded, "in host memory",
+  add(resident_, Storage::resident, {}, "on the device", describe(device).memory_bytes);
+  add(decoded_, Storage::streamed, RowForm::decoded, "in host memory",
       host_memory().available_bytes);
   if (encoded)
-    add(encoded_, Storage::streamed, RowCache::encoded, "in host memory as encoded",
+    add(encoded_, Storage::streamed, RowForm::encoded, "in host memory as encoded",
         host_memory().available_bytes);
 }
 

@@ -52,7 +52,7 @@ class TrainingLadder {
  private:
   std::unique_ptr<Trainer> trainer(const RunConfig& config, int kept_batches = 0) const;
   /// The configuration with these settings of the sources that `configured_` streams.
-  RunConfig streamed_as(Storage storage, RowCache cache) const;
+  RunConfig streamed_as(Storage storage, std::optional<RowForm> cache) const;
   void add_cached();
   Rung rung(std::string name, std::string stage, Trainer& trainer,
             TimedPart part = TimedPart::whole) const;

@@ -4,6 +4,7 @@
 #include "core/text/text.h"
 #include "generators/generator.h"
 #include "generators/own/own_generator.h"
+#include "sources/cache_config.h"
 #include "sources/files/format.h"
 #include "sources/mixture.h"
 
@@ -123,6 +124,10 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
       find_format(format->value, format->place);
     spec.params = read_format_settings(node, spec.format);
     RowRange::parse(spec.rows, spec.rows_by, node.location());
+    spec.cache = read_cache(node);
+    if (!spec.cache.empty() && spec.storage == Storage::resident)
+      node.refuse("cache with storage: resident", "resident rows are read once",
+                  "remove cache, or set storage: streamed");
   }
   if (is_event(spec)) {
     for (const char* const key : {"augment", "padding", "interpolation", "centre_crop"})
@@ -266,6 +271,7 @@ void write_source(ConfigWriter& writer, const SourceConfig& source, ImageSize si
     });
     writer.section("params", [&] { writer.lines(generator->parameters_yaml()); });
   } else {
+    write_cache(writer, spec.cache);
     write_format_settings(writer, spec.params);
   }
   if (is_event(spec))
@@ -422,10 +428,14 @@ std::vector<ConfigSection> data_sections() {
       {"data.sources[]", "kind: generator", source_table(SourceKind::generator).rows(), ""},
       {"data.sources[].params", "kind: generator", {}, "see `wellspring describe GENERATOR`"},
       {"data.sources[]", "kind: files", source_table(SourceKind::files).rows(), ""},
+  };
+  append_cache(sections, "data.sources[]");
+  const std::vector<ConfigSection> others = {
       {"data.schedule[]", "", point_table().rows(), ""},
       {"data.schedule[].weights", "", {}, "the name of every source, with its weight"},
       {"data.mix", "images only; mixup also for events", mix_table().rows(), ""},
   };
+  sections.insert(sections.end(), others.begin(), others.end());
   append_looking(sections, "data");
   append_looking(sections, "data.sources[]");
   for (const DatasetFormat& format : format_registry()) {

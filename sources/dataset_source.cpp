@@ -4,12 +4,12 @@
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "kernels/runtime/threads.h"
-#include "sources/datasets/cached_rows.h"
 #include "sources/files/format.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 namespace wellspring {
 namespace {
@@ -108,10 +108,7 @@ std::string DatasetSource::summary() const {
                     : fmt::format(
                           "; streamed by {}, {} ahead ({} in all, {})", counted(threads_, "thread"),
                           counted(spec_.ahead, "batch", "batches"), human_bytes(all), reason);
-  if (!resident_ && spec_.cache != RowCache::none)
-    text += fmt::format("; {} rows in host memory ({})",
-                        spec_.cache == RowCache::encoded ? "encoded" : "decoded",
-                        human_bytes(data_->held_bytes()));
+  if (cached_ != nullptr) text += "; " + cached_->cache_summary();
   return text;
 }
 
@@ -173,18 +170,28 @@ void DatasetSource::plan(MemoryPlan& plan, const Share& share) {
 }
 
 void DatasetSource::cache_streamed() {
-  if (spec_.cache == RowCache::decoded) data_ = cache_rows(std::move(data_), threads_);
-  if (spec_.cache != RowCache::encoded) return;
-  if (!data_->encoded())
-    fail(ErrorKind::config, {fmt::format("{}source '{}': cache: encoded, but its rows are not "
-                                         "encoded ({})",
-                                         spec_.place.prefix(), name(), data_->summary()),
-                             "only image files are decoded", "write cache: decoded"});
-  data_->keep_encoded();
+  if (spec_.cache.empty()) return;
+  auto cached = std::make_unique<CachedRows>(
+      std::move(data_),
+      CachedRows::Options{.tiers = spec_.cache,
+                          .where = fmt::format("{}source '{}'", spec_.place.prefix(), name()),
+                          .node = context_.node,
+                          .key = cache_key(),
+                          .threads = threads_,
+                          .filled = [this](std::int64_t done) { tell("caching", done); }});
+  cached_ = cached.get();
+  data_ = std::move(cached);
+}
+
+std::string DatasetSource::cache_key() const {
+  // A held-out source may have the name of its training source, but is not shuffled.
+  return fmt::format("{} {} {} {} {} {}", name(), spec_.path, spec_.rows, spec_.limit_per_class,
+                     spec_.shuffle, data_->size());
 }
 
 void DatasetSource::load(Stream& stream) {
-  if (held_) data_->hold({held_.data(), held_.size()});
+  if (held_ || cached_ != nullptr)
+    data_->hold(held_ ? std::span(held_.data(), held_.size()) : std::span<std::byte>());
   load_truth(stream);
   scaler_.load(stream);
   if (resident_) {

@@ -55,6 +55,8 @@ class DatasetSource final : public Source {
                  const Slot* slots, std::uint32_t index, const BatchView& batch);
   /// Adds the configured cache of streamed rows.
   void cache_streamed();
+  /// A text that differs between the caches of a run.
+  std::string cache_key() const;
   void load_truth(Stream& stream);
   /// Loads latents or targets: `read` writes one row of them.
   void load_columns(Stream& stream, const Planned<float>& columns,
@@ -68,6 +70,7 @@ class DatasetSource final : public Source {
   SourceContext context_;
   int threads_;
   std::unique_ptr<Dataset> data_;
+  const CachedRows* cached_ = nullptr;  ///< data_, if it is cached
   SampleLayout layout_;
   AugmentationPlan training_, evaluation_;  ///< images only
   RowScaler scaler_;                        ///< events and sets only

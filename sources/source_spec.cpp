@@ -65,12 +65,6 @@ ParamTable<SourceSpec> file_rows() {
   table.real("budget", &SourceSpec::budget, {0, 1e6}, "GiB",
              "device memory for rows with storage: auto; 0: the run's budget");
   table.may_change();
-  table.choice(
-      "cache", &SourceSpec::cache,
-      {{"none", RowCache::none}, {"encoded", RowCache::encoded}, {"decoded", RowCache::decoded}},
-      "host memory for streamed rows: all files as they are stored (encoded; images only), "
-      "all rows (decoded), or none");
-  table.may_change();
   table.integer("ahead", &SourceSpec::ahead, {2, 64}, "batches", "batches read ahead if streamed");
   table.may_change();
   table.integer("threads", &SourceSpec::threads, {0, 1024}, "",

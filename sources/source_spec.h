@@ -10,6 +10,7 @@
 #include "core/work_watch.h"
 #include "generators/generator.h"
 #include "kernels/augment/augmentation_config.h"
+#include "sources/datasets/cached_rows.h"
 #include "sources/datasets/row_view.h"
 #include "sources/source.h"
 
@@ -27,13 +28,6 @@ enum class Storage : std::uint8_t {
   automatic,  ///< resident if the rows fit into the budget, otherwise streamed
   resident,   ///< on the device, for the whole run
   streamed,   ///< read and decoded every time, a few batches ahead
-};
-
-/// Rows of streamed data sets in host memory.
-enum class RowCache : std::uint8_t {
-  none,     ///< read from the files every time
-  encoded,  ///< images as in their files, decoded every time
-  decoded,
 };
 
 struct SourceSpec {
@@ -56,9 +50,9 @@ struct SourceSpec {
   RowOrder rows_by = RowOrder::hash;
   std::int64_t limit_per_class = 0;  ///< 0: all
   Storage storage = Storage::automatic;
-  double budget = 0;  ///< GiB for resident rows; 0: the run's budget
-  RowCache cache = RowCache::none;
-  std::int64_t ahead = 4;  ///< batches
+  double budget = 0;             ///< GiB for resident rows; 0: the run's budget
+  std::vector<CacheTier> cache;  ///< tiers of streamed rows, see cache_config.h
+  std::int64_t ahead = 4;        ///< batches
   std::int64_t threads = 0;
   bool shuffle = true;
   bool labelled = true;  ///< false: see DatasetRequest::labelled; not a key of the configuration
@@ -85,6 +79,7 @@ struct SourceContext {
   std::uint64_t budget_bytes = 0;         ///< per file source; 0: a quarter of the device's memory
   DenseLabels dense = DenseLabels::none;  ///< dense labels, if the source has them
   WorkWatch watch = {};                   ///< progress of reading and decoding at the start
+  NodeRanks node = {};                    ///< ranks that share caches
 };
 /// The seed of a source: its own, or one derived from the run's seed and the source's name. Sources
 /// of one run share no random numbers, and adding a source changes no other. Below 2^63, as `export

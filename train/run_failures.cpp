@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <stdexcept>
+
 namespace wellspring {
 
 void fail_nonfinite(std::uint64_t step, const std::optional<std::filesystem::path>& newest) {
@@ -11,6 +13,17 @@ void fail_nonfinite(std::uint64_t step, const std::optional<std::filesystem::pat
         fmt::format("lower optimizer.lr, lengthen optimizer.warmup or set train.clip; {}",
                     newest ? "the last good checkpoint is " + newest->string()
                            : "no checkpoint exists yet")});
+}
+
+void fail_damaged(std::uint64_t step, const Error& error, const std::string& kept) {
+  fail(ErrorKind::data, {fmt::format("step {}: {}", step, error.what()), "", kept});
+}
+
+void end_damaged(RunContext& context, std::uint64_t step, const std::optional<Error>& damage,
+                 const std::string& kept) {
+  if (damage) fail_damaged(step, *damage, kept);
+  context.ranks.barrier();  // throws the other rank's message
+  throw std::logic_error("a rank has found damaged data and goes on");
 }
 
 void fail_checkpoint(const Error& error, std::uint64_t step,

@@ -45,9 +45,12 @@ class RunClock {
 struct RunDecision {
   std::optional<RunStatus> end;  ///< nullopt: another step
   bool checkpoint_due = false;   ///< by time, after that step
+  bool damaged = false;          ///< a rank cannot read its data of that step
 };
 
 /// Rank 0 decides by its clock and by the best figure so far. A signal to any rank ends the run.
-RunDecision decide(RunContext& context, const RunClock& clock, const BestKeeper& best);
+/// `damaged`: this rank cannot read its data of the next step.
+RunDecision decide(RunContext& context, const RunClock& clock, const BestKeeper& best,
+                   bool damaged);
 
 }  // namespace wellspring

@@ -55,6 +55,7 @@ class Trainer::Impl {
   std::optional<FinishReport> finished_before();
   RunStatus train_and_evaluate();
   RunStatus train_loop();
+  std::optional<Error> prepare();
   void advance() { advance(runner_); }
   /// `marks` may be null.
   void advance(StepRunner& runner, StepMarks* marks = nullptr);
@@ -75,6 +76,7 @@ class Trainer::Impl {
   }
   void save_preview();
   void save_predictions();
+  std::string save_progress();
   [[noreturn]] void fail_data(const Error& error);
 
   std::uint64_t steps() const { return static_cast<std::uint64_t>(config.train.steps); }
@@ -103,6 +105,7 @@ class Trainer::Impl {
   std::optional<RunFolder> folder_;  ///< nullopt: writes nothing
   std::vector<double> rates_;
   std::uint64_t first_step_ = 0;               ///< first step of this process
+  std::optional<std::uint64_t> prepared_;      ///< step whose data is available
   std::optional<std::uint64_t> evaluated_at_;  ///< step of the last evaluation
   std::optional<EvaluationReport> last_evaluation_;
   std::optional<CheckpointReport> last_checkpoint_;
@@ -225,7 +228,9 @@ RunStatus Trainer::Impl::train_loop() {
   not_trained_since(Clock::now());
   RunDecision decision;
   while (step < steps()) {
-    decision = decide(context_, clock_, best_);
+    const std::optional<Error> damage = prepare();
+    decision = decide(context_, clock_, best_, damage.has_value());
+    if (decision.damaged) end_damaged(context_, step, damage, save_progress());
     if (decision.end) break;
     advance();
     if (folder_ && brings_a_source(mixture_, step - 1)) save_preview();
@@ -256,12 +261,21 @@ void Trainer::Impl::not_trained_since(Clock::time_point begin) {
   windows_.interrupt(stream_, step);
 }
 
-void Trainer::Impl::advance(StepRunner& runner, StepMarks* marks) {
+/// Makes the data of the next step available. Returns the damage that this rank has found in it.
+std::optional<Error> Trainer::Impl::prepare() {
   try {
     mixture_.before_step(stream_, step);
   } catch (const Error& error) {
-    fail_data(error);
+    if (error.kind() != ErrorKind::data) throw;
+    return error;
   }
+  prepared_ = step;
+  return std::nullopt;
+}
+
+void Trainer::Impl::advance(StepRunner& runner, StepMarks* marks) {
+  if (prepared_ != step)
+    if (const auto damage = prepare()) fail_data(*damage);
   if (marks != nullptr) marks->data_ready();
   const auto begin = Clock::now();
   if (task_.select_phase(step)) runner_.restart(stream_);
@@ -297,18 +311,7 @@ StepTimes Trainer::Impl::time_steps(std::uint64_t count, TimedPart part) {
 StepTimes Trainer::Impl::time_kept_steps(std::uint64_t count) {
   const bool first = kept_.empty();
   if (first) keep_batches();
-  Snapshot state;
-  state.save(stream_, context_.memory.state());
-  kept_.front().run(stream_, step);  // warms the caches after the copy
-  for (std::size_t k = 1; first && k < kept_.size(); ++k) kept_[k].run(stream_, step);  // records
-  StepMarks marks(stream_, count);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    marks.data_ready();
-    kept_[i % kept_.size()].run(stream_, step);
-    marks.step_ended();
-  }
-  const StepTimes times = marks.times();
-  state.restore(stream_, context_.memory.state());
+  const StepTimes times = time_repeated(kept_, first, stream_, context_.memory, step, count);
   windows_.interrupt(stream_, step);
   return times;
 }
@@ -436,18 +439,20 @@ void Trainer::Impl::save_preview() {
   if (step > 1) not_trained_since(begin);
 }
 
-/// Saves the progress when a data file turns out to be damaged, unless other ranks are in the middle
-/// of a step. Called from a catch block.
+/// Saves the steps of this process before it ends because of damaged data. All ranks call it. Returns
+/// advice.
+std::string Trainer::Impl::save_progress() {
+  if (!options_.write_files || step == first_step_) return "";
+  if (!context_.of_first(folder_ && has_checkpoint_of_this_step())) checkpoint();
+  return fmt::format("progress is saved in {}; once that is fixed, the same command resumes it",
+                     CheckpointStore(config.folder()).path_of(step).string());
+}
+
+/// The other ranks may be in the middle of a step: then nothing is saved. Called from a catch block.
 void Trainer::Impl::fail_data(const Error& error) {
   if (error.kind() != ErrorKind::data) throw;
-  std::string kept;
-  const bool alone = context_.ranks.size() == 1;
-  if (alone && folder_ && folder_->metrics() != nullptr && step > first_step_) {
-    if (!has_checkpoint_of_this_step()) checkpoint();
-    kept = fmt::format("progress is saved in {}; once that is fixed, the same command resumes it",
-                       folder_->checkpoints().path_of(step).string());
-  }
-  fail(ErrorKind::data, {fmt::format("step {}: {}", step, error.what()), "", kept});
+  const bool saves = context_.ranks.size() == 1 && folder_ && folder_->metrics() != nullptr;
+  fail_damaged(step, error, saves ? save_progress() : "");
 }
 
 // Trainer

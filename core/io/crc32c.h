@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli), for TensorBoard's record files. Called by core/io/tensorboard; host only.
+// CRC-32C (Castagnoli), for record files of TensorFlow and for cached rows. Host only.
 #pragma once
 
 #include "core/io/bytes.h"

@@ -25,14 +25,18 @@ Communicator& single_rank() {
   return rank;
 }
 
-Share share_of(std::int64_t global_batch, int rank, int ranks) {
+Share share_of(std::int64_t global_batch, int rank, int ranks, std::int64_t unit) {
   WS_EXPECT(ranks >= 1 && rank >= 0 && rank < ranks);
-  if (global_batch % ranks != 0 || global_batch < ranks) {
-    const std::int64_t below = global_batch / ranks * ranks, above = below + ranks;
+  const std::int64_t step = ranks == 1 ? 1 : ranks * unit;
+  if (global_batch % step != 0 || global_batch < step) {
+    const std::int64_t below = global_batch / step * step, above = below + step;
     fail(ErrorKind::config,
          {fmt::format("a batch of {} cannot be divided among {}", counted(global_batch, "row"),
                       counted(ranks, "rank")),
-          "every rank processes the same number of rows",
+          unit == 1 ? "every rank processes the same number of rows"
+                    : fmt::format("every rank processes the same number of rows, a multiple of {} "
+                                  "with this train.accumulate, data.mix and data.views",
+                                  unit),
           below > 0 ? fmt::format("set train.batch: {} or {}, or use another number of ranks",
                                   below, above)
                     : fmt::format("set train.batch: {}, or use fewer ranks", above)});

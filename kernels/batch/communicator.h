@@ -43,11 +43,12 @@ class Communicator {
 Communicator& single_rank();
 
 /// The rows of a global batch that `rank` of `ranks` makes. Ranks get equal numbers of rows, in
-/// order. Throws a config error if the number of ranks does not divide the batch: means and
-/// recorded steps need equal sizes.
-Share share_of(std::int64_t global_batch, int rank, int ranks);
-inline Share share_of(std::int64_t global_batch, const Communicator& ranks) {
-  return share_of(global_batch, ranks.rank(), ranks.size());
+/// order. Throws a config error if the number of ranks does not divide the batch, since means and
+/// recorded steps need equal sizes, or if the rows of one of several ranks are not a multiple of
+/// `unit`.
+Share share_of(std::int64_t global_batch, int rank, int ranks, std::int64_t unit = 1);
+inline Share share_of(std::int64_t global_batch, const Communicator& ranks, std::int64_t unit = 1) {
+  return share_of(global_batch, ranks.rank(), ranks.size(), unit);
 }
 
 /// Replaces numbers by their sums over all ranks, in f64. `visit(f)` calls f(number) for each, in the

@@ -20,6 +20,10 @@
 #include <cstdint>
 #include <type_traits>
 
+namespace wellspring {
+class Communicator;
+}
+
 namespace wellspring::ops {
 
 struct BatchNormSpec {
@@ -29,6 +33,8 @@ struct BatchNormSpec {
   float epsilon = 1e-5f;
   Activation activation = Activation::none;
   DType compute = DType::f32;
+  Communicator* ranks = nullptr;  ///< have equal numbers of rows and share the statistics of a
+                                  ///< training pass; null: none
 };
 
 /// Device arrays, each [channels]. Training updates the running statistics: running += momentum
@@ -42,7 +48,8 @@ struct BatchNormStatistics {
 
 /// Floats of scratch that the calls below need.
 std::size_t batch_norm_partials(const BatchNormSpec& spec);
-/// Training: mean and rstd of x [rows, channels], and y; also updates the running statistics.
+/// Training: mean and rstd of x [rows, channels] (of the x of all ranks), and y; also updates the
+/// running statistics.
 /// `residual` may be null. Throws a config error for fewer than two rows, which have no variance.
 void batch_norm_forward(Stream& stream, const BatchNormSpec& spec, const void* x,
                         const float* gamma, const float* beta, const void* residual, void* y,
@@ -57,6 +64,7 @@ void batch_norm_apply(Stream& stream, const BatchNormSpec& spec, const void* x, 
 /// Gradients after a training pass. `dx` and `dresidual` may be null; y is read only for a ReLU. If
 /// `dgamma` and `dbeta` are null, mean and rstd are constants: dx = gamma rstd dy, and x is not read.
 /// `dy` is not averaged.
+/// With ranks, dgamma and dbeta are the sums of this rank's rows.
 void batch_norm_backward(Stream& stream, const BatchNormSpec& spec, const void* x, const void* y,
                          const OutputGradient& dy, const float* gamma, const float* mean,
                          const float* rstd, void* dx, void* dresidual, float* dgamma, float* dbeta,
@@ -98,6 +106,47 @@ struct BatchNormTotal {
     mean = (1 - momentum) * mean + momentum * centre;
     variance =
         (1 - momentum) * variance + momentum * (square / (static_cast<float>(shape.rows) - 1));
+  }
+};
+
+/// The moments of this rank's rows, in its place among the moments of all ranks, [2, ranks, channels]; the
+/// other places become 0, so that a sum over the ranks fills them. A team has as many neighbouring
+/// channels as one pack.
+struct BatchNormRankMoments {
+  const float* means;
+  const float* squares;
+  float* gathered;
+  NormShape shape;
+  int rank, ranks;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    const int columns = channel_width(shape.channels);
+    float* slots = team.template scratch<float>(BatchNormTotal::scratch_floats(shape));
+    float* centre = slots + channel_slots(shape.chunks, columns);
+    float* square = centre + columns;
+    const std::int64_t first = index * columns, all = std::int64_t{ranks} * shape.channels;
+    combine_chunks(team, slots, shape, means + first, squares + first, columns, centre, square);
+    for (int i = team.rank(); i < ranks * columns; i += team.size()) {
+      const int of = i / columns, k = i % columns;
+      float* const at = gathered + std::int64_t{of} * shape.channels + first + k;
+      at[0] = of == rank ? centre[k] : 0.0f;
+      at[all] = of == rank ? square[k] : 0.0f;
+    }
+  }
+};
+
+/// This rank's part of the means over the ranks of dgamma and dbeta: shared [2, channels]; a map over
+/// its values.
+struct BatchNormRankGradient {
+  const float* dgamma;
+  const float* dbeta;
+  float* shared;
+  std::int64_t channels;
+  float ranks;
+
+  WS_HD void operator()(std::int64_t i) const {
+    shared[i] = (i < channels ? dgamma[i] : dbeta[i - channels]) / ranks;
   }
 };
 

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
@@ -46,6 +47,19 @@ const std::vector<ValueInfo>& Dataset::targets() const {
 }
 
 void Dataset::read_targets(std::int64_t /*row*/, float* /*out*/) const {}
+
+std::uint64_t Dataset::encoded_bytes(std::int64_t /*row*/) const {
+  throw std::logic_error("Dataset: rows are not encoded");
+}
+
+void RowReader::read_encoded(std::int64_t /*row*/, std::vector<std::uint8_t>& /*bytes*/) {
+  throw std::logic_error("RowReader: rows are not encoded");
+}
+
+void RowReader::decode(std::int64_t /*row*/, std::span<const std::uint8_t> /*bytes*/,
+                       std::uint8_t* /*out*/) {
+  throw std::logic_error("RowReader: rows are not encoded");
+}
 
 void for_each_row(const Dataset& data, int threads, std::int64_t begin, std::int64_t end,
                   const std::function<void(RowReader&, std::int64_t)>& work,

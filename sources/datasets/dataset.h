@@ -36,6 +36,10 @@ class RowReader {
   virtual void check(std::int64_t row) = 0;
   /// Writes a row to `out` [layout().bytes()]. Throws data errors that name the row's location.
   virtual void read(std::int64_t row, std::uint8_t* out) = 0;
+  /// The two halves of read(), if Dataset::encoded(): the bytes of the row's file, and the row that
+  /// they encode. Errors as for read().
+  virtual void read_encoded(std::int64_t row, std::vector<std::uint8_t>& bytes);
+  virtual void decode(std::int64_t row, std::span<const std::uint8_t> bytes, std::uint8_t* out);
 };
 
 /// Labelled rows of one layout, numbered from 0. Everything but the rows' bytes is known after
@@ -70,8 +74,8 @@ class Dataset {
   virtual std::unique_ptr<RowReader> reader() const = 0;
   /// True if rows must be decoded: the data set is one of image files.
   virtual bool encoded() const { return false; }
-  /// Only if encoded(): held_bytes() and hold() then include all encoded rows.
-  virtual void keep_encoded() {}
+  /// Only if encoded(): size of a row's file. Data error: it cannot be opened.
+  virtual std::uint64_t encoded_bytes(std::int64_t row) const;
   /// Host memory, in bytes, that the set needs for rows that it cannot read in place.
   virtual std::uint64_t held_bytes() const { return 0; }
   /// Reads these rows into `memory` [held_bytes()], which must outlive all readers. Call it before

@@ -73,7 +73,9 @@ class RowView final : public Dataset {
   std::string summary() const override { return data_->summary() + remark_; }
   std::string size_advice(ImageSize size) const override { return data_->size_advice(size); }
   bool encoded() const override { return data_->encoded(); }
-  void keep_encoded() override { data_->keep_encoded(); }
+  std::uint64_t encoded_bytes(std::int64_t row) const override {
+    return data_->encoded_bytes(of(row));
+  }
   std::uint64_t held_bytes() const override { return data_->held_bytes(); }
   void hold(std::span<std::byte> memory) override { data_->hold(memory); }
   std::unique_ptr<RowReader> reader() const override {
@@ -87,6 +89,12 @@ class RowView final : public Dataset {
         : view_(view), reader_(std::move(reader)) {}
     void check(std::int64_t row) override { reader_->check(view_.of(row)); }
     void read(std::int64_t row, std::uint8_t* out) override { reader_->read(view_.of(row), out); }
+    void read_encoded(std::int64_t row, std::vector<std::uint8_t>& bytes) override {
+      reader_->read_encoded(view_.of(row), bytes);
+    }
+    void decode(std::int64_t row, std::span<const std::uint8_t> bytes, std::uint8_t* out) override {
+      reader_->decode(view_.of(row), bytes, out);
+    }
 
    private:
     const RowView& view_;

@@ -35,18 +35,14 @@ void ImageLoader::refuse(std::int64_t image, const std::string& problem, const s
 }
 
 ImageHeader ImageLoader::open(std::int64_t image) {
-  {
-    const TraceSpan span(stages::kRead);
-    set_.read(image, encoded_);
-  }
-  return checked_header(image);
+  read_encoded(image, encoded_);
+  return checked_header(image, encoded_);
 }
 
-/// Header of the image in encoded_.
-ImageHeader ImageLoader::checked_header(std::int64_t image) {
+ImageHeader ImageLoader::checked_header(std::int64_t image, std::span<const std::uint8_t> encoded) {
   ImageHeader header;
   try {
-    header = decoder_.header(encoded_);
+    header = decoder_.header(encoded);
   } catch (const ImageError& error) {
     refuse(image, error.what(), error.why(), error.advice());
   }
@@ -92,24 +88,36 @@ std::uint8_t* ImageLoader::make_room(const ImageHeader& header) {
   return decoded_.data();
 }
 
-void ImageLoader::decode(std::int64_t image, const ImageHeader& header, std::uint8_t* rgb) {
+void ImageLoader::decode_pixels(std::int64_t image, std::span<const std::uint8_t> encoded,
+                                const ImageHeader& header, std::uint8_t* rgb) {
   const TraceSpan span(stages::kDecode);
   try {
-    decoder_.decode(encoded_, header, rgb);
+    decoder_.decode(encoded, header, rgb);
   } catch (const ImageError& error) {
     refuse(image, error.what(), error.why(), error.advice());
   }
 }
 
+void ImageLoader::read_encoded(std::int64_t image, std::vector<std::uint8_t>& bytes) {
+  const TraceSpan span(stages::kRead);
+  set_.read(image, bytes);
+}
+
 void ImageLoader::read(std::int64_t image, std::uint8_t* row) {
-  const ImageHeader header = open(image);
+  read_encoded(image, encoded_);
+  decode(image, encoded_, row);
+}
+
+void ImageLoader::decode(std::int64_t image, std::span<const std::uint8_t> encoded,
+                         std::uint8_t* row) {
+  const ImageHeader header = checked_header(image, encoded);
   if (!rules_.resize.given() && rules_.canvas == 0) check_size(image, header);
   const FrameSize own = {header.width, header.height}, size = stored_size(header);
   const bool resizes = own != size, grey = rules_.shape.channels == 1;
   const std::size_t pixels =
       static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height);
   std::uint8_t* rgb = resizes || grey ? make_room(header) : row;
-  decode(image, header, rgb);
+  decode_pixels(image, encoded, header, rgb);
   if (resizes) {
     const TraceSpan span(stages::kResize);
     if (grey) resized_.resize(3 * pixels);
@@ -142,13 +150,13 @@ void ImageLoader::check(std::int64_t image) {
   constexpr std::uint64_t kFirstBytes = 16 << 10;
   set_.read(image, encoded_, kFirstBytes);
   if (encoded_.size() == kFirstBytes && !decoder_.has_header(encoded_)) set_.read(image, encoded_);
-  const ImageHeader header = checked_header(image);
+  const ImageHeader header = checked_header(image, encoded_);
   if (!rules_.resize.given() && rules_.canvas == 0) check_size(image, header);
 }
 
 void ImageLoader::verify(std::int64_t image) {
   const ImageHeader header = open(image);
-  decode(image, header, make_room(header));
+  decode_pixels(image, encoded_, header, make_room(header));
 }
 
 }  // namespace wellspring

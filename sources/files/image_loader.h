@@ -10,6 +10,7 @@
 #include "sources/files/resize.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,9 @@ class ImageLoader final : public RowReader {
   /// Decodes into `row` [shape], with a StoredFrame after it on a canvas. Errors (data): unreadable,
   /// damaged, too large, not RGB, size.
   void read(std::int64_t image, std::uint8_t* row) override;
+  void read_encoded(std::int64_t image, std::vector<std::uint8_t>& bytes) override;
+  void decode(std::int64_t image, std::span<const std::uint8_t> encoded,
+              std::uint8_t* row) override;
   /// Reads only the header. Errors: the same as for read(), except damage after the header.
   void check(std::int64_t image) override;
   /// Decodes an image of any size and discards it. Errors: the same as for read().
@@ -52,11 +56,12 @@ class ImageLoader final : public RowReader {
  private:
   /// Reads `image` into encoded_ and returns its checked header.
   ImageHeader open(std::int64_t image);
-  ImageHeader checked_header(std::int64_t image);
+  ImageHeader checked_header(std::int64_t image, std::span<const std::uint8_t> encoded);
   /// Size of the image in its row.
   FrameSize stored_size(const ImageHeader& header) const;
   std::uint8_t* make_room(const ImageHeader& header);
-  void decode(std::int64_t image, const ImageHeader& header, std::uint8_t* rgb);
+  void decode_pixels(std::int64_t image, std::span<const std::uint8_t> encoded,
+                     const ImageHeader& header, std::uint8_t* rgb);
   [[noreturn]] void refuse(std::int64_t image, const std::string& problem, const std::string& why,
                            const std::string& advice) const;
   void check_size(std::int64_t image, const ImageHeader& header) const;

@@ -1,7 +1,6 @@
 #include "sources/files/image_set.h"
 
 #include "core/error.h"
-#include "core/signals.h"
 #include "core/text/plural.h"
 #include "sources/files/folder_listing.h"
 #include "sources/files/tar.h"
@@ -12,7 +11,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
 #include <map>
 #include <set>
 #include <span>
@@ -362,12 +360,6 @@ std::string ImageSet::place(std::int64_t image) const {
 void ImageSet::read(std::int64_t image, std::vector<std::uint8_t>& bytes,
                     std::uint64_t most) const {
   const Image& entry = at(image);
-  if (!held_.empty()) {
-    const auto held = held_[static_cast<std::size_t>(image)];
-    bytes.resize(std::min<std::uint64_t>(held.size(), most));
-    std::memcpy(bytes.data(), held.data(), bytes.size());
-    return;
-  }
   if (is_zip()) {
     read_zip_member(archives_.front(), members_[entry.offset], location(image), bytes, most);
     return;
@@ -382,31 +374,10 @@ void ImageSet::read(std::int64_t image, std::vector<std::uint8_t>& bytes,
   file.read(0, std::as_writable_bytes(std::span(bytes)));
 }
 
-std::uint64_t ImageSet::encoded_bytes(const Image& entry) const {
+std::uint64_t ImageSet::encoded_bytes(std::int64_t image) const {
+  const Image& entry = at(image);
   if (is_zip()) return members_[entry.offset].size;
   return is_archive() ? entry.bytes : InputFile(root_ / entry.path).size();
-}
-
-std::uint64_t ImageSet::encoded_bytes() const {
-  std::uint64_t sum = 0;
-  for (const Image& entry : images_) sum += encoded_bytes(entry);
-  return sum;
-}
-
-void ImageSet::hold(std::span<std::byte> memory) {
-  std::vector<std::span<const std::byte>> held;
-  std::vector<std::uint8_t> bytes;
-  for (std::int64_t i = 0; i < size(); ++i) {
-    stop_if_interrupted();
-    read(i, bytes);
-    if (bytes.size() > memory.size() || bytes.size() != encoded_bytes(at(i)))
-      refuse(location(i) + ": the file has changed", "its size differs from that at the start",
-             "start again when nothing writes to the data set");
-    std::memcpy(memory.data(), bytes.data(), bytes.size());
-    held.push_back(memory.first(bytes.size()));
-    memory = memory.subspan(bytes.size());
-  }
-  held_ = std::move(held);
 }
 
 std::int64_t ImageSet::images_of_class(std::int32_t label) const {

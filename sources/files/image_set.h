@@ -8,12 +8,10 @@
 #include "core/io/file_kind.h"
 #include "core/io/zip_directory.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -92,11 +90,8 @@ class ImageSet {
   void read(std::int64_t image, std::vector<std::uint8_t>& bytes,
             std::uint64_t most = UINT64_MAX) const;
 
-  /// Bytes of all images as read() returns them.
-  std::uint64_t encoded_bytes() const;
-  /// Reads all images into `memory` [encoded_bytes()], which must outlive the set; read() then copies
-  /// from there. Errors (data): unreadable, or the size has changed.
-  void hold(std::span<std::byte> memory);
+  /// Size of an image as read() returns it. Error (data): its file cannot be opened.
+  std::uint64_t encoded_bytes(std::int64_t image) const;
 
   /// Removes the images with `drop[i]`. Error (data) if a class would become empty.
   void remove(const std::vector<bool>& drop);
@@ -122,7 +117,6 @@ class ImageSet {
     std::uint32_t archive = 0;            ///< index in archives_
   };
   const Image& at(std::int64_t image) const { return images_[static_cast<std::size_t>(image)]; }
-  std::uint64_t encoded_bytes(const Image& entry) const;
   std::string location_of(const Image& image) const;
   struct Listing;
   struct Candidate;
@@ -150,7 +144,6 @@ class ImageSet {
   std::vector<ZipEntry> members_;  ///< members of a zip archive
   std::vector<std::string> classes_;
   std::vector<Image> images_;
-  std::vector<std::span<const std::byte>> held_;  ///< by image; empty: nothing is held
   std::int64_t hidden_ = 0, others_ = 0, skipped_ = 0;
   std::string first_skipped_;
 };

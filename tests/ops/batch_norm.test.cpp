@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "tests/ops/operation_test.h"
 #include "tests/support/host_team.h"
+#include "tests/support/rank_group.h"
 
 #include <gtest/gtest.h>
 
@@ -43,6 +44,85 @@ TEST_P(BatchNormTest, KeepsPrecisionFarFromZero) {
   test::expect_within(mean.values(), means, 4000 * test::rounding(DType::f32), "mean");
   test::expect_within(rstd.values(), rstds, 1e-5, "rstd");
   test::expect_within(running_variance.values(), variances, 1e-5, "running variance");
+}
+
+/// Results of a batch norm of some rows.
+struct NormResult {
+  std::vector<float> y, dx, dgamma, dbeta, running_mean, running_variance;
+};
+
+/// A training pass and its gradient for rows [first, first + rows) of x and dy [all rows, channels].
+NormResult norm_pass(const std::vector<float>& x, const std::vector<float>& dy, std::int64_t first,
+                     BatchNormSpec spec) {
+  Stream stream(Device::cpu(), 1);
+  const auto c = static_cast<std::size_t>(spec.channels);
+  const auto n = static_cast<std::size_t>(spec.rows) * c, at = static_cast<std::size_t>(first) * c;
+  NormResult result{std::vector<float>(n), std::vector<float>(n),    std::vector<float>(c),
+                    std::vector<float>(c), std::vector<float>(c, 0), std::vector<float>(c, 1)};
+  std::vector<float> mean(c), rstd(c), gamma(c, 1.5f), beta(c, 0.25f),
+      partials(batch_norm_partials(spec));
+  batch_norm_forward(
+      stream, spec, x.data() + at, gamma.data(), beta.data(), nullptr, result.y.data(),
+      {mean.data(), rstd.data(), result.running_mean.data(), result.running_variance.data()},
+      partials.data());
+  std::vector<float> arriving(dy.begin() + static_cast<std::ptrdiff_t>(at),
+                              dy.begin() + static_cast<std::ptrdiff_t>(at + n));
+  batch_norm_backward(stream, spec, x.data() + at, result.y.data(), arriving.data(), gamma.data(),
+                      mean.data(), rstd.data(), result.dx.data(), nullptr, result.dgamma.data(),
+                      result.dbeta.data(), partials.data());
+  return result;
+}
+
+// x is in [-1, 5] around 2, with a standard deviation s > 1.5, dy in [-1, 1], m rows. A sum of m terms in
+// two orders differs by 2 m u of the sum of its absolute values (Higham 2002, section 4.2), so the means
+// differ by 10 m u. The sums of squares differ by 2 m u of themselves, and by the square of the
+// difference of the means, so that rstd < 2/3 differs by (m + 10) u of itself; xhat, at most 2, by
+// (10 m 2/3 + 2 (m + 10)) u < 10 (m + 2) u. In dx, whose factor gamma rstd is below 1, the means of dy
+// and of dy xhat differ by 2 m u (1 + 2), by that of xhat, and their product with xhat by as much again:
+// less than 30 (m + 2) u. The sums dgamma and dbeta differ by m times the error of a term.
+TEST(BatchNormRanks, ShareTheStatisticsOfTheWholeBatch) {
+  constexpr std::int64_t kRows = 600;
+  constexpr int kChannels = 24;
+  constexpr double kUnit = 0x1p-24 * (kRows + 2);
+  const auto n = static_cast<std::size_t>(kRows * kChannels);
+  const auto x = random_values<float>(n, 1, -1, 5), dy = random_values<float>(n, 2, -1, 1);
+  BatchNormSpec spec = {.rows = kRows, .channels = kChannels, .activation = Activation::relu};
+  const NormResult whole = norm_pass(x, dy, 0, spec);
+  const auto close = [](const std::vector<float>& part, const std::vector<float>& all,
+                        std::size_t first, double bound) {
+    for (std::size_t i = 0; i < part.size(); ++i) ASSERT_NEAR(part[i], all[first + i], bound) << i;
+  };
+  for (const int ranks : {2, 3}) {
+    std::vector<NormResult> parts(static_cast<std::size_t>(ranks));
+    wellspring::test::RankGroup(ranks).run([&](Communicator& communicator) {
+      BatchNormSpec own = spec;
+      own.rows = kRows / ranks;
+      own.ranks = &communicator;
+      parts[static_cast<std::size_t>(communicator.rank())] =
+          norm_pass(x, dy, communicator.rank() * own.rows, own);
+    });
+    std::vector<float> dgamma(kChannels, 0), dbeta(kChannels, 0);
+    for (std::size_t r = 0; r < parts.size(); ++r) {
+      const NormResult& part = parts[r];
+      close(part.y, whole.y, r * part.y.size(), 1.5 * 10 * kUnit);
+      close(part.dx, whole.dx, r * part.dx.size(), 30 * kUnit);
+      close(part.running_mean, whole.running_mean, 0, kUnit);
+      close(part.running_variance, whole.running_variance, 0, 3 * kUnit);
+      EXPECT_EQ(part.running_mean, parts[0].running_mean) << "equal bits on all ranks";
+      EXPECT_EQ(part.running_variance, parts[0].running_variance);
+      for (std::size_t k = 0; k < dgamma.size(); ++k) {
+        dgamma[k] += part.dgamma[k];
+        dbeta[k] += part.dbeta[k];
+      }
+    }
+    close(dgamma, whole.dgamma, 0, kRows * 12 * kUnit);
+    close(dbeta, whole.dbeta, 0, kRows * 2 * kUnit);
+    // The statistics of a rank's own rows are others.
+    BatchNormSpec own = spec;
+    own.rows = kRows / ranks;
+    EXPECT_GT(std::abs(norm_pass(x, dy, 0, own).running_mean[0] - whole.running_mean[0]),
+              100 * kUnit);
+  }
 }
 
 TEST_P(BatchNormTest, RefusesOneRow) {

@@ -112,14 +112,14 @@ TEST_F(DatasetSourceTest, CachedRowsEqualResidentRowsAndNeedNoFiles) {
   const fs::path archive = folder_.path() / "x.tar";
   ASSERT_EQ(std::system(("tar -C " + root_.string() + " -cf " + archive.string() + " .").c_str()),
             0);
-  for (const RowCache cache : {RowCache::encoded, RowCache::decoded}) {
+  for (const RowForm form : {RowForm::encoded, RowForm::decoded}) {
     for (const bool archived : {true, false}) {
       const fs::path copy = folder_.path() / "copy";
       fs::copy(archived ? archive : root_, copy, fs::copy_options::recursive);
       SourceSpec spec =
           with_storage(files(archived ? folder_.path() / "copy.tar" : copy), Storage::streamed);
       if (archived) fs::rename(copy, spec.path);
-      spec.cache = cache;
+      spec.cache = {{.form = form}};
       spec.rows = "3..18";
       SourceSpec resident = spec;
       resident.storage = Storage::resident;

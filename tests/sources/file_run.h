@@ -3,6 +3,7 @@
 
 #include "kernels/runtime/step_state.h"
 #include "sources/mixture.h"
+#include "sources/source_spec.h"
 #include "tests/sources/fake_source.h"
 #include "tests/support/augmentation.h"
 #include "tests/support/host_batch.h"

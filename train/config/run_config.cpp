@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 namespace wellspring {
@@ -100,6 +101,8 @@ const ParamTable<TrainConfig>& train_table() {
                   {{"off", GraphMode::off}, {"on", GraphMode::on}, {"check", GraphMode::check}},
                   "on: record the step once and replay it; check: also compare with eager steps")
           .may_change()
+          .flag("sync_batch_norm", &TrainConfig::sync_batch_norm,
+                "batch norms use the statistics of the rows of all ranks")
           .choice("convolutions", &TrainConfig::convolutions,
                   {{"fastest", ConvolutionPlans::fastest}, {"first", ConvolutionPlans::first}},
                   "plans of convolutions on a GPU; fastest: time cuDNN's plans once per machine "
@@ -253,6 +256,7 @@ SourceContext context_of(const RunConfig& config, const SourceConfig& source,
   context.evaluation = source.augmentations.held_out();
   context.dense = dense;
   context.watch = watch;
+  context.node = config.node;
   return context;
 }
 
@@ -333,7 +337,10 @@ std::vector<ConfigEntry> RunConfig::entries() const {
   write_heads(writer, heads);
   write_optimizer(writer, optimizer);
   writer.section("train", [&] {
-    writer.table(train_table(), train, {train.accumulate == 1 ? "accumulate" : ""});
+    // Left out if default, so that the identity of runs without them stays the same.
+    writer.table(train_table(), train,
+                 {train.accumulate == 1 ? "accumulate" : "",
+                  train.sync_batch_norm ? "" : "sync_batch_norm"});
   });
   writer.section("init", [&] { writer.table(init_table(), init); });
   return writer.entries();
@@ -385,6 +392,11 @@ void RunConfig::check_sample_ids(const ConfigLocation& place) const {
         "generated samples with ids from 2^48 are held out for evaluation, but this run could "
         "reach them",
         "use fewer steps"});
+}
+
+std::int64_t RunConfig::rank_rows_unit() const {
+  const std::int64_t passes = train.accumulate > 1 ? train.accumulate * kPassRows : 1;
+  return std::lcm(std::lcm(passes, data.mix.on() ? 2 : 1), std::int64_t{data.views});
 }
 
 const SourceConfig& RunConfig::held_out_from(std::size_t k) const {

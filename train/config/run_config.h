@@ -38,6 +38,10 @@ enum class ConvolutionPlans : std::uint8_t {
   first,    ///< cuDNN's first suggestion
 };
 
+/// The rows of a pass are a multiple of this number if there are several, so that each pass begins
+/// at an aligned address (16 bytes) in every column of the batch.
+inline constexpr std::int64_t kPassRows = 8;
+
 struct TrainConfig {
   std::int64_t batch = 128;
   std::int64_t accumulate =
@@ -57,6 +61,7 @@ struct TrainConfig {
   std::string keep_best;      ///< a held-out figure, see train/keep_best.h; "": none
   std::int64_t patience = 0;  ///< evaluations without a better figure; 0: no early stopping
   GraphMode graph = GraphMode::on;
+  bool sync_batch_norm = false;
   ConvolutionPlans convolutions = ConvolutionPlans::fastest;
   bool store_headers = false;  ///< checkpoints contain the text of generators in headers
 };
@@ -87,6 +92,7 @@ struct RunConfig {
   OptimizerConfig optimizer;
   TrainConfig train;
   InitConfig init;
+  NodeRanks node;  ///< ranks on this machine; not a key
 
   /// Reads and checks a whole configuration, including generator and model parameters. Does not
   /// touch disk or devices. Errors (config), with their location.
@@ -115,6 +121,9 @@ struct RunConfig {
   std::vector<std::string> generators() const;
   /// f32 or bf16 on `device`.
   DType compute_type(const Device& device) const;
+  /// The rows of a rank are a multiple of this number, so that all passes are equal, every sample
+  /// has a partner to mix with, and all views of a sample are together.
+  std::int64_t rank_rows_unit() const;
   /// The training source that `evaluation.sources[k]` is held out from.
   const SourceConfig& held_out_from(std::size_t k) const;
   /// Error (config) if training could reach the ids of held-out generated samples.

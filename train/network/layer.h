@@ -2,6 +2,7 @@
 // and backwards. Every operation needs a layer. Called by train/network; host only.
 #pragma once
 
+#include "kernels/batch/communicator.h"
 #include "kernels/ops/ops.h"
 #include "train/network/parameters.h"
 #include "train/network/pass.h"
@@ -27,7 +28,7 @@ class LayerPlanner {
   /// layer of another shard or phase has already registered the node's parameters.
   LayerPlanner(const Node& node, ParameterArena& arena, const Stream& stream, std::int64_t batch,
                DType compute, std::uint64_t seed, std::vector<bool> wanted_gradients,
-               std::uint64_t step, bool again)
+               std::uint64_t step, bool again, Communicator* ranks = nullptr)
       : node_(node),
         arena_(arena),
         stream_(stream),
@@ -36,6 +37,7 @@ class LayerPlanner {
         seed_(seed),
         step_(step),
         again_(again),
+        ranks_(ranks),
         wanted_(std::move(wanted_gradients)),
         kept_inputs_(node.inputs.size(), false) {}
 
@@ -45,6 +47,8 @@ class LayerPlanner {
   DType compute() const { return compute_; }
   /// The seed of the run, which keys random numbers.
   std::uint64_t seed() const { return seed_; }
+  /// The ranks that share the statistics of a batch; null: none.
+  Communicator* ranks() const { return ranks_; }
   /// True if the gradient of an input is needed.
   bool input_gradient(std::size_t input) const { return wanted_[input]; }
   /// True if a parameter requested so far is trained. Otherwise the backward pass writes no
@@ -91,6 +95,7 @@ class LayerPlanner {
   DType compute_;
   std::uint64_t seed_, step_;
   bool again_;
+  Communicator* ranks_;
   std::vector<bool> wanted_;
   std::vector<bool> kept_inputs_;
   bool keeps_output_ = false, sums_parts_ = false, adds_gradients_ = false;

@@ -143,7 +143,7 @@ void Network::plan_layers(std::size_t i, const Stream& stream, const std::vector
   for (std::size_t s = 0; s < (sharded ? shards_.size() : 1); ++s) {
     LayerPlanner planner(planned.node, *arena_, sharded ? runner_->stream() : stream,
                          sharded ? shards_[s].count : spec_.batch, spec_.compute, spec_.seed,
-                         wanted, spec_.step, again || s > 0);
+                         wanted, spec_.step, again || s > 0, spec_.ranks);
     planned.layers.push_back(make_layer(planner));
     std::size_t& workspace = sharded ? shard_workspace_bytes_ : workspace_bytes_;
     workspace = std::max(workspace, aligned(planner.workspace_bytes()));

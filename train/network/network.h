@@ -37,6 +37,7 @@ struct NetworkSpec {
   bool loss_in_output_layer = false;      ///< leave the last layer to the loss, see output_layer()
   std::int64_t shards = 0;                ///< CPU only; 0: chosen by make_shards()
   std::vector<ParameterRule> rules = {};  ///< policies of the parameters
+  Communicator* ranks = nullptr;          ///< share the statistics of a batch; null: none
   /// The parameters that this step trains have gradients; the default is after all `unfreeze_at`.
   std::uint64_t step = std::numeric_limits<std::uint64_t>::max();
   /// Value of `shards`: on a CPU, all threads process the whole batch together, as on a GPU.

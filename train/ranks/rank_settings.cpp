@@ -32,6 +32,9 @@ void choose_gpu(RunConfig& config, const Launch& launch) {
 
 void take_part_of_node(RunConfig& config, const Launch& launch) {
   choose_gpu(config, launch);
+  // Rank 0 listens at this port, so no other job has the same one at the same time.
+  config.node = {fmt::format("{}:{}", launch.address, launch.port), launch.local_rank,
+                 launch.local_size};
   if (config.threads == 0 && std::getenv("OMP_NUM_THREADS") == nullptr)
     config.threads = std::max(1, compute_threads(0).count / launch.local_size);
   if (config.memory == 0 && config.device == "cpu") {

@@ -8,13 +8,6 @@
 #include <span>
 
 namespace wellspring {
-namespace {
-
-/// The rows of a pass are a multiple of this number, so that each pass begins at an aligned address
-/// (16 bytes) in every column of the batch.
-constexpr std::int64_t kPassRows = 8;
-
-}  // namespace
 
 Share RunContext::pass_share() const {
   if (passes == 1) return share;

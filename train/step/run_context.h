@@ -15,12 +15,13 @@ namespace wellspring {
 /// Must outlive everything that plans memory in it.
 struct RunContext {
   /// `batch`: rows of all ranks together; `threads`: see Stream. Error (config): see share_of.
-  RunContext(Communicator& own, std::int64_t batch, Device device, int threads)
-      : ranks(own), share(share_of(batch, own)), stream(device, threads), memory(device) {}
+  RunContext(Communicator& own, std::int64_t batch, Device device, int threads,
+             std::int64_t unit = 1)
+      : ranks(own), share(share_of(batch, own, unit)), stream(device, threads), memory(device) {}
   /// The device, threads and batch of a run.
   RunContext(Communicator& own, const RunConfig& config)
       : RunContext(own, config.train.batch, Device::parse(config.device),
-                   static_cast<int>(config.threads)) {
+                   static_cast<int>(config.threads), config.rank_rows_unit()) {
     passes = config.train.accumulate;
   }
 

@@ -3,11 +3,15 @@
 #pragma once
 
 #include "core/measure/step_times.h"
+#include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/stream.h"
+#include "train/step/step_runner.h"
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace wellspring {
@@ -30,5 +34,10 @@ class StepMarks {
   std::size_t recorded_ = 0;
   std::chrono::steady_clock::time_point begin_;
 };
+
+/// Times `count` runs of `step`, which take the runners alternately, and restores the state. `first`:
+/// they are not recorded yet.
+StepTimes time_repeated(std::span<StepRunner> runners, bool first, Stream& stream,
+                        const MemoryPlan& memory, std::uint64_t step, std::uint64_t count);
 
 }  // namespace wellspring

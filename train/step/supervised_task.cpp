@@ -39,6 +39,7 @@ SupervisedTask::SupervisedTask(const RunConfig& config, RunContext& context, DTy
                    .seed = config.seed,
                    .loss_in_output_layer = input_.loss_in_output_layer && !input_.features,
                    .rules = config.optimizer.parameters};
+  if (config.train.sync_batch_norm && context.ranks.size() > 1) spec.ranks = &context.ranks;
   auto whole = std::make_unique<Network>(tape, spec, context.stream, context.memory);
   phases_ = whole->parameters().phases();
   for (std::size_t phase = 0; phase + 1 < phases_.size(); ++phase) {

@@ -159,9 +159,7 @@ class ImageRows final : public Dataset {
     return rules_.advice("resize", size.to_string()) + " (with a centre crop)";
   }
   bool encoded() const override { return true; }
-  void keep_encoded() override { held_bytes_ = set_.encoded_bytes(); }
-  std::uint64_t held_bytes() const override { return held_bytes_; }
-  void hold(std::span<std::byte> memory) override { set_.hold(memory); }
+  std::uint64_t encoded_bytes(std::int64_t row) const override { return set_.encoded_bytes(row); }
   std::unique_ptr<RowReader> reader() const override {
     return std::make_unique<ImageLoader>(set_, rules_);
   }
@@ -199,7 +197,6 @@ class ImageRows final : public Dataset {
   bool labelled_ = true;
   std::int64_t skipped_ = 0;
   std::string first_skipped_;
-  std::uint64_t held_bytes_ = 0;
 };
 
 std::function<void(std::int64_t)> listing_of(const DatasetRequest& request) {

@@ -12,6 +12,7 @@
 
 #include <limits>
 #include <numeric>
+#include <optional>
 
 namespace wellspring::test {
 namespace {
@@ -164,13 +165,13 @@ TEST_F(ArrayFiles, RefuseLabelsThatAreNoIndices) {
 }
 
 /// Plans the source on the CPU and returns the total size of its host blocks.
-std::size_t held_bytes(const fs::path& path, Storage storage, RowCache cache = RowCache::none) {
+std::size_t held_bytes(const fs::path& path, Storage storage, std::optional<RowForm> cache = {}) {
   SourceSpec spec;
   spec.name = "real";
   spec.kind = SourceKind::files;
   spec.path = path.string();
   spec.storage = storage;
-  spec.cache = cache;
+  if (cache) spec.cache.push_back({.form = *cache});
   const auto source = make_source(spec, {});
   MemoryPlan memory(Device::cpu());
   source->plan(memory, Share::whole(4));
@@ -204,12 +205,14 @@ TEST_F(ArrayFiles, PlanMemoryForArraysHeldInMemory) {
     EXPECT_EQ(held_bytes(path("stored.npz"), storage), 0u);
     EXPECT_EQ(held_bytes(path("plain.npy"), storage), 0u);
   }
-  EXPECT_EQ(held_bytes(path("plain.npy"), Storage::streamed, RowCache::decoded), 240u);
-  EXPECT_EQ(held_bytes(path("packed.npz"), Storage::streamed, RowCache::decoded), 2 * 240u);
+  // A state and a checksum of 4 bytes per row, and the rows, each aligned to 64 bytes.
+  constexpr std::size_t kCached = 192 + 256;
+  EXPECT_EQ(held_bytes(path("plain.npy"), Storage::streamed, RowForm::decoded), kCached);
+  EXPECT_EQ(held_bytes(path("packed.npz"), Storage::streamed, RowForm::decoded), kCached + 240u);
   expect_parts(
       message_of(ErrorKind::config,
-                 [&] { held_bytes(path("plain.npy"), Storage::streamed, RowCache::encoded); }),
-      {"source 'real'", "cache: encoded", "not encoded", "cache: decoded"});
+                 [&] { held_bytes(path("plain.npy"), Storage::streamed, RowForm::encoded); }),
+      {"source 'real': cache[0]: encoded", "not encoded", "write decoded"});
 }
 
 // Pixels are compared after rounding to 8 bits.

@@ -145,6 +145,7 @@ class BatchNormLayer : public Layer {
     spec_.epsilon = operation.epsilon;
     spec_.activation = operation.relu ? ops::Activation::relu : ops::Activation::none;
     spec_.compute = planner.compute();
+    spec_.ranks = planner.ranks();
     const std::string& name = planner.node().name;
     planner.vector(name, "weight", in.channels, operation.weight);
     planner.vector(name, "bias", in.channels, Init::zeros);

@@ -1,0 +1,24 @@
+// The key `cache` of a file source: a word, or a list of tiers. Called by data_config; host only.
+//
+//     cache: decoded                                    # all rows, in host memory
+//     cache:
+//       - {tier: shm, rows: decoded, fraction: 0.3}     # /dev/shm, shared by the ranks of a node
+//       - {tier: disk, path: /scratch, rows: encoded}   # the other rows: a copy on a local disk
+#pragma once
+
+#include "core/config/config.h"
+#include "core/config/config_values.h"
+#include "sources/datasets/cached_rows.h"
+
+#include <vector>
+
+namespace wellspring {
+
+/// Config errors: an unknown word, fractions above 1 in all, a path of a tier that is not on disk, or
+/// none of one that is. A tier without `fraction` takes the rows that the tiers before it leave.
+std::vector<CacheTier> read_cache(const ConfigNode& source);
+void write_cache(ConfigWriter& writer, const std::vector<CacheTier>& tiers);
+/// The sections of the key, for `describe`.
+void append_cache(std::vector<ConfigSection>& sections, const std::string& source);
+
+}  // namespace wellspring
