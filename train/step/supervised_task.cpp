@@ -34,7 +34,8 @@ SupervisedTask::SupervisedTask(const RunConfig& config, RunContext& context, DTy
   NetworkSpec spec{.batch = context.pass_share().rows,
                    .compute = compute,
                    .seed = config.seed,
-                   .rules = config.optimizer.parameters};
+                   .rules = config.optimizer.parameters,
+                   .recompute_blocks = config.train.recompute_blocks};
   auto whole = std::make_unique<Network>(tape, spec, context.stream, context.memory);
   phases_ = whole->parameters().phases();
   for (std::size_t phase = 0; phase + 1 < phases_.size(); ++phase) {
