@@ -74,6 +74,31 @@ heads:
 train: {{batch: 12, steps: 14, log_every: 4, checkpoint_every: 6, keep: 9}}
 )";
 
+/// A class per set and an energy per item. Parts of the network are frozen up to steps 4 and 9.
+constexpr const char* kItems = R"(name: items
+seed: 7
+device: cpu
+threads: 1
+data:
+  normalise: auto
+  sources:
+    - {{name: full, kind: files, path: {0}/jets.npz, head: jets}}
+    - {{name: jets, kind: generator, generator: ginkgo, params: {{items: 12}}}}
+eval: {{samples: 40, every: 6, sources: [{{of: jets}}]}}
+model: {{name: transformer, width: 8, depth: 1, heads: 2, widths: [8]}}
+heads:
+  - {{name: jets, loss: class}}
+  - {{name: energies, loss: item_regression, targets: [E]}}
+optimizer:
+  parameters:
+    - {{match: "*", unfreeze_at: 4}}
+    - {{match: "embed.*", unfreeze_at: 9}}
+    - {{match: "*head.*", frozen: false}}
+train: {{batch: 12, steps: 14, log_every: 4, checkpoint_every: 6, keep: 9}}
+)";
+
+constexpr std::array kRuns = {kPictures, kSpectra, kSets, kItems};
+
 struct Ranks : ::testing::Test {
   Ranks() {
     write_as_folder(folder / "photos", labelled_noise(4, 7, 8));
@@ -145,7 +170,7 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
 
 TEST_F(Ranks, TrainOnTheRowsOfASingleRank) {
   constexpr int kSteps = 14;
-  for (const char* text : {kPictures, kSpectra, kSets}) {
+  for (const char* text : kRuns) {
     const RunConfig run = config(text);
     const std::vector<std::string> whole = trained_rows(run, single_rank(), kSteps);
     for (const int ranks : {2, 3}) {
@@ -253,7 +278,7 @@ TEST_F(Ranks, AgreeWithASingleRankWithinTheRoundingOfSums) {
 // Equal bits in a second run, which also compares recorded and eager steps. Metrics are about the global
 // batch.
 TEST_F(Ranks, GiveEqualBitsAgain) {
-  for (const char* text : {kPictures, kSpectra, kSets}) {
+  for (const char* text : kRuns) {
     SCOPED_TRACE(text);
     const RankEnds one = train(config(text), 1), first = train(config(text), 3);
     const RankEnds again = train(config(text, {"train.graph=check"}), 3);
@@ -307,7 +332,7 @@ void expect_same_evaluation(const RankEnds& ends, const RunConfig& run) {
 
 // 20 and 40 samples cannot be divided by 3.
 TEST_F(Ranks, EvaluateAllSamples) {
-  for (const char* text : {kPictures, kSpectra, kSets})
+  for (const char* text : kRuns)
     for (const int ranks : {2, 3}) {
       SCOPED_TRACE(testing::Message() << ranks << " ranks: " << text);
       const RunConfig run = config(text, {}, fmt::format("{:.8} {}", text, ranks));
@@ -330,9 +355,9 @@ TEST_F(Ranks, EvaluateTheRunningStatisticsOfRankZero) {
   expect_same_evaluation(ends, run);
 }
 
-// A checkpoint in the middle of a window of metrics.
+// A checkpoint in the middle of a window of metrics and, in one run, of a frozen phase.
 TEST_F(Ranks, ResumeWithAnyNumberOfRanks) {
-  for (const char* text : {kPictures, kSpectra, kSets}) {
+  for (const char* text : kRuns) {
     const RankEnds straight = train(config(text, {}, "straight"), 3, quick());
     const fs::path end = folder / "straight/checkpoints/step-14";
     for (const int ranks : {3, 2, 1}) {
@@ -453,28 +478,6 @@ TEST_F(Ranks, RefuseAnotherConfigurationAndBatchesThatCannotBeDivided) {
   expect_parts(refusal(kSpectra, {"train.batch=9"}, {}),
                {"a batch of 9 rows cannot be divided among 2 ranks", "train.batch: 8 or 10"});
   expect_parts(refusal(kPictures, {"train.batch=6"}, {}), {"data.mix with a rank of 3 samples"});
-}
-
-// Sums of three bf16 numbers: in f32, then rounded once. In bf16, 1 + 0.75 * 2^-8 would be 1 again.
-TEST(ParameterArena, SumsNarrowGradientsInF32) {
-  RankGroup(3).run([](Communicator& ranks) {
-    Stream stream(Device::cpu(), 1);
-    MemoryPlan memory(Device::cpu());
-    ParameterArena arena;
-    const ParameterId matrix = arena.add({"w", TensorLayout::dense, {1, 2}, Init::zeros});
-    const ParameterId vector = arena.add({"b", TensorLayout::vector, {1}, Init::zeros});
-    arena.plan(memory, DType::bf16, {});
-    std::vector<float> wide(static_cast<std::size_t>(arena.trained_matrices()));
-    memory.commit();
-    auto* const gradient = static_cast<bf16*>(arena.gradient(matrix));
-    gradient[0] = bf16(ranks.rank() == 0 ? 1.0f : 0.75f * 0x1p-8f);
-    gradient[1] = bf16(static_cast<float>(ranks.rank()));
-    *static_cast<float*>(arena.gradient(vector)) = static_cast<float>(1 << ranks.rank());
-    arena.reduce_gradients(stream, ranks, wide.data());
-    EXPECT_EQ(static_cast<float>(gradient[0]), 1 + 0x1p-7f);
-    EXPECT_EQ(static_cast<float>(gradient[1]), 3);
-    EXPECT_EQ(*static_cast<float*>(arena.gradient(vector)), 7);
-  });
 }
 
 }  // namespace
