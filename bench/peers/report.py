@@ -1,7 +1,7 @@
 """Writes the results of bench/peers/compare as one page, and prints it.
 
-    python bench/peers/report.py FOLDER OUT.md     FOLDER: wellspring.json, pytorch.json, pytorch-resnet18.json, jax.json,
-                                                   generate-SIDE.json and load.json
+    python bench/peers/report.py FOLDER OUT.md     FOLDER: wellspring.json, steps.json, jax.json, generate-SIDE.json and
+                                                   load.json
 """
 
 import json
@@ -23,20 +23,23 @@ def spread(run):
     return f"{count(run['images_per_second'])} ({count(run['lowest'])} to {count(run['highest'])})"
 
 
-def steps(read):
-    """Training steps: the peer's rate and ours on a resident batch, or with newly drawn images."""
-    rows = {row["name"].split(" 32x32")[0]: row for row in read("wellspring")["rows"]}
-    for network, file, batch in (
-        ("three convolutions", "pytorch", "resident"),
-        ("resnet18", "pytorch-resnet18", "resident"),
-        ("three convolutions", "jax", "resident"),
-        ("three convolutions", "jax", "generating"),
-    ):
-        seen, row = read(file), rows[network]
+def steps(seen):
+    """Training steps on a resident batch."""
+    for row in seen["rows"]:
+        work = f"{row['network']}, {row['side']}x{row['side']}, batch {row['batch']}, {row['precision']}"
+        theirs = row["pytorch"]
+        threads = f"{theirs['threads']} thread{'s' if theirs['threads'] > 1 else ''}"
+        yield work, f"{spread(theirs)}, {threads}", spread(row["wellspring"]), f"{row['ratio']:.2f}"
+
+
+def steps_of_jax(read):
+    """The step of three convolutions on a resident batch, and with newly drawn images."""
+    seen = read("jax")
+    row = next(row for row in read("wellspring")["rows"] if row["name"].startswith("three convolutions"))
+    for batch, ours in ("resident", row["ceiling"]["rate"]), ("generating", row["rate"]):
         rate = seen[batch]["images_per_second"]
-        ours = row["rate"] if batch == "generating" else row["ceiling"]["rate"]
         drawn = "drawn in the step" if batch == "generating" else "resident"
-        yield f"{network}, {drawn}", f"{seen['peer']} {seen['version']}", count(rate), count(ours), f"{ours / rate:.2f}"
+        yield f"three convolutions, {drawn}", count(rate), count(ours), f"{ours / rate:.2f}"
 
 
 def drawing(seen):
@@ -53,7 +56,7 @@ def loading(seen):
 
 
 def page(read, folder):
-    ours, load = read("wellspring"), read("load")
+    ours, peers, load = read("wellspring"), read("steps"), read("load")
     text = f"""# Next to PyTorch, JAX, NumPy and Numba
 
 `bench/peers/compare` writes this page. Machine: {ours["machine"]["processor"]}
@@ -62,9 +65,13 @@ medians with the lowest and highest turn; programs take turns on the same proces
 
 ## Training steps
 
-32x32 images, f32; batches of 128 (`resnet18`: 32). The columns of one row were measured after each other.
+On a resident batch, next to PyTorch {peers["version"]} (channels_last, its best number of threads; bf16: autocast).
 
-{table(("network, batch", "peer", "peer's rate", "Wellspring", "ratio"), steps(read))}
+{table(("network", "PyTorch", "Wellspring", "ratio"), steps(peers))}
+
+32x32 images, f32, batches of 128, next to JAX {read("jax")["version"]}. The columns were measured after each other.
+
+{table(("network, batch", "JAX", "Wellspring", "ratio"), steps_of_jax(read))}
 """
     for path in sorted(folder.glob("generate-*.json")):
         seen = json.loads(path.read_text())

@@ -70,11 +70,11 @@ def resnet50() -> nn.Module:
     return torchvision.models.resnet50(num_classes=10)
 
 
-def of_timm(name: str):
+def of_timm(name: str, **settings):
     def make() -> nn.Module:
         import timm
 
-        return timm.create_model(name, num_classes=10)
+        return timm.create_model(name, num_classes=10, **settings)
 
     return make
 
@@ -86,14 +86,15 @@ NETWORKS = {
     "resnet50": (resnet50, "resnet50", 224),
     "deit_tiny": (of_timm("deit_tiny_patch16_224"), "deit_tiny", 224),
     "convnext_tiny": (of_timm("convnext_tiny"), "convnext_tiny", 224),
+    "vit_tiny": (of_timm("vit_tiny_patch16_224", img_size=32, patch_size=4), "vit_tiny, patches of 4 pixels", 32),
 }
 NO_DEVICE = 4
 STEPS_ON_A_GPU = 20  # per measurement; the host waits only after the last one
 
 
-def make_step(network: str, batch: int, device: str, compiled: bool):
+def make_step(network: str, batch: int, device: str, compiled: bool, side: int, bf16: bool):
     torch.manual_seed(1)
-    make, _, side = NETWORKS[network]
+    make = NETWORKS[network][0]
     model = make().to(device, memory_format=torch.channels_last)
     images = torch.randn(batch, 3, side, side).to(device, memory_format=torch.channels_last)
     labels = torch.randint(0, 10, (batch,)).to(device)
@@ -102,7 +103,7 @@ def make_step(network: str, batch: int, device: str, compiled: bool):
 
     # Without autocast's cache of cast weights: a graph would keep the weights of the captured step.
     def forward_and_loss():
-        with torch.autocast(device, torch.bfloat16, enabled=device == "cuda", cache_enabled=False):
+        with torch.autocast(device, torch.bfloat16, enabled=bf16, cache_enabled=False):
             return criterion(model(images), labels)
 
     loss_function = torch.compile(forward_and_loss) if compiled else forward_and_loss
@@ -175,6 +176,7 @@ def main() -> int:
         print(f"PyTorch {torch.__version__} cannot use a GPU here", file=sys.stderr)
         return NO_DEVICE
 
+    _, description, side = NETWORKS[arguments.network]
     ways = [
         {"threads": threads, "compile": compiled, "graph": graph}
         for compiled in ([False, True] if arguments.compile or on_gpu else [False])
@@ -185,7 +187,7 @@ def main() -> int:
     for way in ways:
         torch.set_num_threads(way["threads"])
         try:
-            step = make_step(arguments.network, arguments.batch, arguments.device, way["compile"])
+            step = make_step(arguments.network, arguments.batch, arguments.device, way["compile"], side, on_gpu)
             if way["graph"]:
                 step = as_graph(step)
             result = measure(step, arguments.seconds, arguments.warm_up, clock, arguments.device)
@@ -196,7 +198,6 @@ def main() -> int:
     if not runs:
         return 1
     best = min(runs, key=lambda run: run["median_ms"])
-    _, description, side = NETWORKS[arguments.network]
     print(
         json.dumps(
             {

@@ -14,7 +14,7 @@ namespace {
 
 TEST_F(Ranks, TrainOnTheRowsOfASingleRank) {
   constexpr int kSteps = 14;
-  for (const char* text : {kPictures, kSpectra, kSets}) {
+  for (const char* text : kRuns) {
     const RunConfig run = config(text);
     const std::vector<std::string> whole = trained_rows(run, single_rank(), kSteps);
     for (const int ranks : {2, 3}) {
@@ -121,7 +121,7 @@ TEST_F(Ranks, AgreeWithASingleRankWithinTheRoundingOfSums) {
 // Equal bits in a second run, which also compares recorded and eager steps. Metrics are about the global
 // batch.
 TEST_F(Ranks, GiveEqualBitsAgain) {
-  for (const char* text : {kPictures, kSpectra, kSets}) {
+  for (const char* text : kRuns) {
     SCOPED_TRACE(text);
     const RankEnds one = train(config(text), 1), first = train(config(text), 3);
     const RankEnds again = train(config(text, {"train.graph=check"}), 3);
@@ -175,7 +175,7 @@ void expect_same_evaluation(const RankEnds& ends, const RunConfig& run) {
 
 // 20 and 40 samples cannot be divided by 3.
 TEST_F(Ranks, EvaluateAllSamples) {
-  for (const char* text : {kPictures, kSpectra, kSets})
+  for (const char* text : kRuns)
     for (const int ranks : {2, 3}) {
       SCOPED_TRACE(testing::Message() << ranks << " ranks: " << text);
       const RunConfig run = config(text, {}, fmt::format("{:.8} {}", text, ranks));
@@ -198,9 +198,9 @@ TEST_F(Ranks, EvaluateTheRunningStatisticsOfRankZero) {
   expect_same_evaluation(ends, run);
 }
 
-// A checkpoint in the middle of a window of metrics.
+// A checkpoint in the middle of a window of metrics and, in one run, of a frozen phase.
 TEST_F(Ranks, ResumeWithAnyNumberOfRanks) {
-  for (const char* text : {kPictures, kSpectra, kSets}) {
+  for (const char* text : kRuns) {
     const RankEnds straight = train(config(text, {}, "straight"), 3, quick());
     const fs::path end = folder / "straight/checkpoints/step-14";
     for (const int ranks : {3, 2, 1}) {
@@ -326,28 +326,6 @@ TEST_F(Ranks, RefuseAnotherConfigurationAndBatchesThatCannotBeDivided) {
                 "train.batch: 4 or 8"});
   expect_parts(refusal(kSpectra, {"train.batch=40", "train.accumulate=2"}, {}),
                {"a multiple of 16", "train.accumulate", "train.batch: 32 or 64"});
-}
-
-// Sums of three bf16 numbers: in f32, then rounded once. In bf16, 1 + 0.75 * 2^-8 would be 1 again.
-TEST(ParameterArena, SumsNarrowGradientsInF32) {
-  RankGroup(3).run([](Communicator& ranks) {
-    Stream stream(Device::cpu(), 1);
-    MemoryPlan memory(Device::cpu());
-    ParameterArena arena;
-    const ParameterId matrix = arena.add({"w", TensorLayout::dense, {1, 2}, Init::zeros});
-    const ParameterId vector = arena.add({"b", TensorLayout::vector, {1}, Init::zeros});
-    arena.plan(memory, DType::bf16, {});
-    std::vector<float> wide(static_cast<std::size_t>(arena.trained_matrices()));
-    memory.commit();
-    auto* const gradient = static_cast<bf16*>(arena.gradient(matrix));
-    gradient[0] = bf16(ranks.rank() == 0 ? 1.0f : 0.75f * 0x1p-8f);
-    gradient[1] = bf16(static_cast<float>(ranks.rank()));
-    *static_cast<float*>(arena.gradient(vector)) = static_cast<float>(1 << ranks.rank());
-    arena.reduce_gradients(stream, ranks, wide.data());
-    EXPECT_EQ(static_cast<float>(gradient[0]), 1 + 0x1p-7f);
-    EXPECT_EQ(static_cast<float>(gradient[1]), 3);
-    EXPECT_EQ(*static_cast<float*>(arena.gradient(vector)), 7);
-  });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "tests/support/rank_group.h"
 #include "tests/train/training_testing.h"
 
+#include <array>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,6 +70,31 @@ heads:
   - {{name: parts, loss: regression, targets: [constituents, first_fraction]}}
 train: {{batch: 12, steps: 14, log_every: 4, checkpoint_every: 6, keep: 9}}
 )";
+
+/// A class per set and an energy per item. Parts of the network are frozen up to steps 4 and 9.
+inline constexpr const char* kItems = R"(name: items
+seed: 7
+device: cpu
+threads: 1
+data:
+  normalise: auto
+  sources:
+    - {{name: full, kind: files, path: {0}/jets.npz, head: jets}}
+    - {{name: jets, kind: generator, generator: ginkgo, params: {{items: 12}}}}
+eval: {{samples: 40, every: 6, sources: [{{of: jets}}]}}
+model: {{name: transformer, width: 8, depth: 1, heads: 2, widths: [8]}}
+heads:
+  - {{name: jets, loss: class}}
+  - {{name: energies, loss: item_regression, targets: [E]}}
+optimizer:
+  parameters:
+    - {{match: "*", unfreeze_at: 4}}
+    - {{match: "embed.*", unfreeze_at: 9}}
+    - {{match: "*head.*", frozen: false}}
+train: {{batch: 12, steps: 14, log_every: 4, checkpoint_every: 6, keep: 9}}
+)";
+
+inline constexpr std::array kRuns = {kPictures, kSpectra, kSets, kItems};
 
 struct Ranks : ::testing::Test {
   Ranks() {

@@ -54,6 +54,12 @@ const ParamTable<TrainConfig>& train_table() {
           .integer("accumulate", &TrainConfig::accumulate, {1, 1 << 16}, "passes",
                    "passes through the network per step, each with an equal part of the batch; "
                    "their gradients are added, so that a large batch needs less memory")
+          .integer("recompute_blocks", &TrainConfig::recompute_blocks, {0, 1024}, "blocks",
+                   "activation checkpointing: keep only the values between groups of this many "
+                   "blocks and recompute the others in the backward pass; the weights do not "
+                   "change; 0: keep all",
+                   "Chen et al. 2016")
+          .may_change()
           .integer("steps", &TrainConfig::steps, {0, kUnbounded}, "steps",
                    "number of training steps; 0: epochs is given")
           .integer("epochs", &TrainConfig::epochs, {0, 1e6}, "epochs",

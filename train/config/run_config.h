@@ -45,11 +45,12 @@ inline constexpr std::int64_t kPassRows = 8;
 struct TrainConfig {
   std::int64_t batch = 128;
   std::int64_t accumulate =
-      1;                    ///< passes through the network per step, each with a part of the batch
-  std::int64_t steps = 0;   ///< 0 until settle_epochs, if `epochs` is given
-  std::int64_t epochs = 0;  ///< 0: `steps` is given
-  std::string max_time;     ///< "90 m"; "": no limit
-  double max_seconds() const;  ///< infinity without a limit
+      1;  ///< passes through the network per step, each with a part of the batch
+  std::int64_t recompute_blocks = 0;  ///< see NetworkSpec
+  std::int64_t steps = 0;             ///< 0 until settle_epochs, if `epochs` is given
+  std::int64_t epochs = 0;            ///< 0: `steps` is given
+  std::string max_time;               ///< "90 m"; "": no limit
+  double max_seconds() const;         ///< infinity without a limit
   double clip = 1;
   double ema = 0;                                ///< decay of the average per step; 0: no average
   WeightChoice weights = WeightChoice::average;  ///< to evaluate and export

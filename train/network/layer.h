@@ -75,6 +75,8 @@ class LayerPlanner {
   /// Keeps an input, or the output, for the backward pass.
   void keep_input(std::size_t input) { kept_inputs_[input] = true; }
   void keep_output() { keeps_output_ = true; }
+  /// Keeps the saved values even if the layer is recomputed, because recompute() reads them.
+  void keep_saved() { keeps_saved_ = true; }
 
   const std::vector<ParameterId>& parameters() const { return parameters_; }
   const std::vector<std::size_t>& saved() const { return saved_; }
@@ -83,6 +85,7 @@ class LayerPlanner {
   bool adds_gradients() const { return adds_gradients_; }
   bool keeps_input(std::size_t input) const { return kept_inputs_[input]; }
   bool keeps_output() const { return keeps_output_; }
+  bool keeps_saved() const { return keeps_saved_; }
 
  private:
   ParameterTensor tensor(const std::string& layer, const std::string& name) const;
@@ -98,7 +101,7 @@ class LayerPlanner {
   Communicator* ranks_;
   std::vector<bool> wanted_;
   std::vector<bool> kept_inputs_;
-  bool keeps_output_ = false, sums_parts_ = false, adds_gradients_ = false;
+  bool keeps_output_ = false, keeps_saved_ = false, sums_parts_ = false, adds_gradients_ = false;
   std::size_t workspace_ = 0;
   std::vector<ParameterId> parameters_;
   std::vector<std::size_t> saved_;
@@ -134,6 +137,8 @@ class Layer {
  public:
   virtual ~Layer() = default;
   virtual void forward(const LayerRun& run) = 0;
+  /// Writes the output and the saved values of the last training pass again, and nothing else.
+  virtual void recompute(const LayerRun& run) { forward(run); }
   virtual void backward(const LayerRun& run) = 0;
 };
 

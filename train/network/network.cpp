@@ -61,16 +61,20 @@ Network::Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream
   for (const Node& node : nodes) nodes_.emplace_back().node = node;
   output_ = nodes_.back().node.output.value;
   plan_stages();
+  plan_segments(tape.model());
   plan_forward(stream, whole != nullptr);
   expect_rules_fit(spec.rules, arena_->tensors());
+  plan_recomputation();
   plan_backward();
   if (spec.loss_in_output_layer && !runner_) plan_output_layer();
+  plan_tasks();
   reserve(memory, whole);
 }
 
 // ---------------------------------------------------------------------------------------------
 // Planning. Times are numbered: node i runs forwards at time i, then the loss follows, and node i
-// runs backwards at backward_time(i). Within a stage, shards are not synchronised.
+// runs backwards at backward_time(i). Within a stage, shards are not synchronised. recompute.cpp has
+// the rest.
 
 bool Network::goes_in_shards(const Node& node) const {
   if (!runner_ || !is_row_wise(node.operation)) return false;
@@ -90,13 +94,11 @@ void Network::plan_stages() {
 }
 
 Network::Window Network::window(int time) const {
-  if (time == loss_time() || time == end_time()) return {time, time};
-  const bool forward = time < loss_time();
-  const std::size_t node = forward ? index(time) : 2 * nodes_.size() - index(time);
-  const Stage& stage = stage_of(nodes_[node]);
-  if (!stage.sharded) return {time, time};
-  if (forward) return {forward_time(stage.first), forward_time(stage.end - 1), true};
-  return {backward_time(stage.end - 1), backward_time(stage.first), true};
+  for (const auto* groups : {&forward_, &backward_})
+    for (const TaskGroup& group : *groups)
+      if (stages_[group.stage].sharded && group.first <= time && time <= group.last)
+        return {group.first, group.last, true};
+  return {time, time};
 }
 
 std::vector<std::size_t> Network::bytes_of(const TensorShape& shape, DType type) const {
@@ -138,7 +140,7 @@ void Network::plan_layers(std::size_t i, const Stream& stream, const std::vector
                           bool again) {
   PlannedNode& planned = nodes_[i];
   const bool sharded = stage_of(planned).sharded;
-  const int now = forward_time(i), then = backward_time(i);
+  const int now = forward_time(i);
   std::vector<std::vector<std::size_t>> saved;  // by tensor, then by shard
   for (std::size_t s = 0; s < (sharded ? shards_.size() : 1); ++s) {
     LayerPlanner planner(planned.node, *arena_, sharded ? runner_->stream() : stream,
@@ -159,17 +161,14 @@ void Network::plan_layers(std::size_t i, const Stream& stream, const std::vector
     planned.backward =
         planned.learns || std::find(wanted.begin(), wanted.end(), true) != wanted.end();
     for (std::size_t k = 0; k < planned.node.inputs.size(); ++k) {
-      const int input = activation_[index(planned.node.inputs[k].value)];
-      use(input, now);
-      if (planned.backward && planner.keeps_input(k)) use(input, then);
+      use(activation_[index(planned.node.inputs[k].value)], now);
+      planned.keeps_input.push_back(planned.backward && planner.keeps_input(k));
     }
-    if (planned.backward && planner.keeps_output())
-      use(activation_[index(planned.node.output.value)], then);
+    planned.keeps_output = planned.backward && planner.keeps_output();
+    planned.keeps_saved = planner.keeps_saved();
   }
-  for (std::vector<std::size_t>& bytes : saved) {
+  for (std::vector<std::size_t>& bytes : saved)
     planned.saved.push_back(store(label_of(planned.node) + " for backward", std::move(bytes), now));
-    if (planned.backward) use(planned.saved.back(), then);
-  }
 }
 
 void Network::plan_backward() {
@@ -335,10 +334,15 @@ std::string Network::memory_summary() const {
     separate += std::accumulate(stored.bytes.begin(), stored.bytes.end(), std::size_t{0});
   for (const auto* blocks : {&blocks_, &thread_blocks_})
     for (const Planned<std::byte>& block : *blocks) reused += block.bytes();
-  return fmt::format("{} of {:.1f} MiB in {} of {:.1f} MiB", counted(stored_.size(), "tensor"),
-                     static_cast<double>(separate) / kMiB,
-                     counted(blocks_.size() + thread_blocks_.size(), "block"),
-                     static_cast<double>(reused) / kMiB);
+  std::string text = fmt::format(
+      "{} of {:.1f} MiB in {} of {:.1f} MiB", counted(stored_.size(), "tensor"),
+      static_cast<double>(separate) / kMiB,
+      counted(blocks_.size() + thread_blocks_.size(), "block"), static_cast<double>(reused) / kMiB);
+  if (spec_.recompute_blocks > 0)
+    text += fmt::format("; {} of {} recomputed",
+                        std::ranges::count_if(nodes_, &PlannedNode::recomputed),
+                        counted(nodes_.size(), "operation"));
+  return text;
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -361,13 +365,15 @@ void* Network::shard_gradient(const Stage& stage, std::size_t shard, std::size_t
   return shard_gradients_.data() + shard * stage.gradient_bytes + begin;
 }
 
-LayerRun Network::run_of(const PlannedNode& planned, Place place, const Pass& pass) const {
+LayerRun Network::run_of(const PlannedNode& planned, Work work, Place place,
+                         const Pass& pass) const {
+  const std::vector<int>& values = work == Work::forward ? activation_ : recomputed_;
   LayerRun run{pass, *arena_, planned.parameters, {}, nullptr, {}, {}, nullptr, nullptr, {}, {}};
   for (const Tensor& input : planned.node.inputs)
-    run.input.push_back(input.value == 0 ? pass.batch.x
-                                         : data(activation_[index(input.value)], place));
-  run.output = data(activation_[index(planned.node.output.value)], place);
-  for (const int saved : planned.saved) run.saved.push_back(data(saved, place));
+    run.input.push_back(input.value == 0 ? pass.batch.x : data(values[index(input.value)], place));
+  run.output = data(values[index(planned.node.output.value)], place);
+  for (const int saved : work == Work::forward ? planned.saved : planned.recomputed_saved)
+    run.saved.push_back(data(saved, place));
   run.workspace = whole(place)
                       ? ops::Workspace{workspace_.data(), workspace_.bytes()}
                       : ops::Workspace{workspace_.data() + place.thread * shard_workspace_bytes_,
@@ -386,51 +392,49 @@ void Network::in_shards(const char* name, const Pass& pass,
 }
 
 void Network::forward(const Pass& pass) {
-  for (const Stage& stage : stages_) {
-    const auto run = [&](Place place, const Pass& part) {
-      for (std::size_t i = stage.first; i < stage.end; ++i)
-        if (!is_left_out(nodes_[i], part)) forward(nodes_[i], place, part);
-    };
-    if (stage.sharded)
-      in_shards("forward in shards", pass, run);
-    else
-      run(kWhole, pass);
-  }
-}
-
-void Network::forward(const PlannedNode& planned, Place place, const Pass& pass) const {
-  planned.layers[whole(place) ? 0 : place.shard]->forward(run_of(planned, place, pass));
-}
-
-bool Network::has_backward(const Stage& stage) const {
-  return std::any_of(nodes_.begin() + static_cast<std::ptrdiff_t>(stage.first),
-                     nodes_.begin() + static_cast<std::ptrdiff_t>(stage.end),
-                     [](const PlannedNode& planned) { return planned.backward; });
+  ops::PartTotals none;
+  run(forward_, "forward in shards", pass, none);
 }
 
 void Network::backward(const Pass& pass) {
   ops::PartTotals later;
-  for (std::size_t k = stages_.size(); k-- > 0;) {
-    const Stage& stage = stages_[k];
-    if (!has_backward(stage)) continue;
-    const auto run = [&](Place place, const Pass& part) {
-      for (std::size_t i = stage.end; i-- > stage.first;)
-        if (nodes_[i].backward) backward(nodes_[i], place, part, later);
-    };
-    if (stage.sharded) {
-      in_shards("backward in shards", pass, run);
-      add_shards(stage, pass);
-    } else {
-      run(kWhole, pass);
-    }
-  }
+  run(backward_, "backward in shards", pass, later);
   later.launch(pass.stream);
+}
+
+void Network::run(const std::vector<TaskGroup>& groups, const char* name, const Pass& pass,
+                  ops::PartTotals& later) {
+  for (const TaskGroup& group : groups) {
+    const auto tasks = [&](Place place, const Pass& part) {
+      for (const Task& task : group.tasks) run(task, place, part, later);
+    };
+    if (stages_[group.stage].sharded)
+      in_shards(name, pass, tasks);
+    else
+      tasks(kWhole, pass);
+    if (group.adds_shards) add_shards(stages_[group.stage], pass);
+  }
+}
+
+void Network::run(const Task& task, Place place, const Pass& pass, ops::PartTotals& later) const {
+  const PlannedNode& planned = nodes_[task.node];
+  if (task.work == Work::backward) {
+    backward(planned, place, pass, later);
+    return;
+  }
+  if (is_left_out(planned, pass)) return;
+  Layer& layer = *planned.layers[whole(place) ? 0 : place.shard];
+  const LayerRun memory = run_of(planned, task.work, place, pass);
+  if (task.work == Work::forward)
+    layer.forward(memory);
+  else
+    layer.recompute(memory);
 }
 
 void Network::backward(const PlannedNode& planned, Place place, const Pass& pass,
                        ops::PartTotals& later) const {
   if (is_left_out(planned, pass)) return sum_output_layer(pass, later);
-  LayerRun run = run_of(planned, place, pass);
+  LayerRun run = run_of(planned, Work::backward, place, pass);
   run.output_gradient = data(gradient_[index(planned.node.output.value)], place);
   if (planned.gradient_again != kNone)
     run.output_gradient_again = data(planned.gradient_again, place);

@@ -38,6 +38,9 @@ struct NetworkSpec {
   std::int64_t shards = 0;                ///< CPU only; 0: chosen by make_shards()
   std::vector<ParameterRule> rules = {};  ///< policies of the parameters
   Communicator* ranks = nullptr;          ///< share the statistics of a batch; null: none
+  /// Activation checkpointing: only the values between groups of this many blocks are kept for the
+  /// backward pass, which recomputes the others, with equal bits. 0: all that it needs are kept.
+  std::int64_t recompute_blocks = 0;
   /// The parameters that this step trains have gradients; the default is after all `unfreeze_at`.
   std::uint64_t step = std::numeric_limits<std::uint64_t>::max();
   /// Value of `shards`: on a CPU, all threads process the whole batch together, as on a GPU.
@@ -48,7 +51,8 @@ class Network {
  public:
   /// Registers parameters and reserves memory, except for the arena: the caller, which knows the
   /// optimizer, plans it with parameters().plan(). Errors: as in planning the operations; config if
-  /// a rule does not fit (see expect_rules_fit); std::logic_error for an invalid list.
+  /// a rule does not fit (see expect_rules_fit) or recompute_blocks has no effect; std::logic_error
+  /// for an invalid list.
   Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream, MemoryPlan& memory)
       : Network(tape, spec, stream, memory, nullptr) {}
   /// The same network at spec.step: it has the parameters of `whole`, and its memory where that is
@@ -76,7 +80,8 @@ class Network {
   ParameterArena& parameters() { return *arena_; }
   const ParameterArena& parameters() const { return *arena_; }
   DType compute() const { return spec_.compute; }
-  /// Memory of a step's tensors without and with reuse, for the summary of a run.
+  /// Memory of a step's tensors without and with reuse, and the number of recomputed operations, for
+  /// the summary of a run.
   std::string memory_summary() const;
 
  private:
@@ -117,6 +122,12 @@ class Network {
     std::vector<std::size_t> shard_gradients;
     bool learns = false;    ///< true if it has a trained parameter
     bool backward = false;  ///< true if this or an earlier operation learns
+    /// True if its backward pass reads the input, the output, or the values saved by forward() even
+    /// if the operation is recomputed.
+    std::vector<bool> keeps_input;
+    bool keeps_output = false, keeps_saved = false;
+    bool recomputed = false;            ///< true if it runs again before its backward pass
+    std::vector<int> recomputed_saved;  ///< as `saved`, in the backward pass
     std::size_t workspace_bytes = 0;
     bool sums_parts = false;    ///< true if the totals of its backward pass can be launched later
     bool sums_later = false;    ///< true if they are launched at the end of the whole pass
@@ -127,6 +138,23 @@ class Network {
     ParameterId parameter;
     std::vector<std::size_t> begins;  ///< as PlannedNode::shard_gradients
     bool kept = false;                ///< true: add to the arena's value instead of overwriting it
+  };
+  /// Nodes [first, end) whose backward pass begins after all of it has been recomputed, if it is.
+  struct Segment {
+    std::size_t first = 0, end = 0;
+    bool recomputed = false;
+  };
+  enum class Work : std::uint8_t { forward, recompute, backward };
+  struct Task {
+    std::size_t node;
+    Work work;
+  };
+  /// Consecutive tasks of one stage, and the times of the first and the last one.
+  struct TaskGroup {
+    std::size_t stage;
+    std::vector<Task> tasks;
+    int first, last;
+    bool adds_shards = false;  ///< true: the gradients of the stage are then complete
   };
   /// Nodes [first, end) that run without a barrier between threads.
   struct Stage {
@@ -139,11 +167,16 @@ class Network {
   // Planning.
   bool goes_in_shards(const Node& node) const;
   void plan_stages();
+  void plan_segments(const std::string& model);
   void plan_forward(const Stream& stream, bool again);
   void plan_layers(std::size_t node, const Stream& stream, const std::vector<bool>& wanted,
                    bool again);
+  void plan_recomputation();
+  void find_recomputed(const Segment& segment, const std::vector<std::size_t>& last_reader);
   void plan_backward();
   void plan_second_gradient(std::size_t node);
+  void plan_tasks();
+  void add_task(std::vector<TaskGroup>& groups, Task task, int time) const;
   void plan_parameter_gradients(std::size_t node, std::vector<bool>& written);
   void plan_totals(std::size_t node);
   void plan_output_layer();
@@ -158,11 +191,10 @@ class Network {
   std::vector<std::size_t> bytes_of(const TensorShape& shape, DType type) const;
   int forward_time(std::size_t node) const { return static_cast<int>(node); }
   int loss_time() const { return static_cast<int>(nodes_.size()); }
-  int backward_time(std::size_t node) const {
-    return 2 * static_cast<int>(nodes_.size()) - static_cast<int>(node);
-  }
-  int end_time() const { return 2 * static_cast<int>(nodes_.size()) + 1; }
-  /// Times that are not ordered among shards: all times of a stage, or a single one.
+  int recompute_time(std::size_t node) const;
+  int backward_time(std::size_t node) const;
+  int end_time() const { return 3 * static_cast<int>(nodes_.size()) + 1; }
+  /// Times that are not ordered among shards: all times of a group of tasks, or a single one.
   struct Window {
     int first = 0, last = 0;
     bool sharded = false;
@@ -174,12 +206,13 @@ class Network {
   // Running.
   void* data(int stored, Place place) const;
   void* shard_gradient(const Stage& stage, std::size_t shard, std::size_t begin) const;
-  LayerRun run_of(const PlannedNode& planned, Place place, const Pass& pass) const;
-  void forward(const PlannedNode& planned, Place place, const Pass& pass) const;
+  LayerRun run_of(const PlannedNode& planned, Work work, Place place, const Pass& pass) const;
+  void run(const std::vector<TaskGroup>& groups, const char* name, const Pass& pass,
+           ops::PartTotals& later);
+  void run(const Task& task, Place place, const Pass& pass, ops::PartTotals& later) const;
   void backward(const PlannedNode& planned, Place place, const Pass& pass,
                 ops::PartTotals& later) const;
   void accumulate(const PlannedNode& planned, Place place, const Pass& pass) const;
-  bool has_backward(const Stage& stage) const;
   /// True if the node is the output layer and the loss runs it.
   bool is_left_out(const PlannedNode& planned, const Pass& pass) const {
     return loss_runs_output_ && pass.mode == PassMode::train && &planned == &nodes_.back();
@@ -200,7 +233,11 @@ class Network {
   std::size_t threads_ = 1;            ///< number of threads with memory
   std::vector<PlannedNode> nodes_;
   std::vector<Stage> stages_;
+  std::vector<Segment> segments_;
+  std::vector<std::size_t> segment_of_;  ///< by node
+  std::vector<TaskGroup> forward_, backward_;
   std::vector<int> activation_;       ///< by value: stored index, kNone for the input
+  std::vector<int> recomputed_;       ///< the same in the backward pass
   std::vector<int> gradient_;         ///< by value
   std::vector<bool> needs_gradient_;  ///< by value: true if its gradient is needed
   std::vector<StoredTensor> stored_;

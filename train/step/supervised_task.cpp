@@ -38,7 +38,8 @@ SupervisedTask::SupervisedTask(const RunConfig& config, RunContext& context, DTy
                    .compute = compute,
                    .seed = config.seed,
                    .loss_in_output_layer = input_.loss_in_output_layer && !input_.features,
-                   .rules = config.optimizer.parameters};
+                   .rules = config.optimizer.parameters,
+                   .recompute_blocks = config.train.recompute_blocks};
   if (config.train.sync_batch_norm && context.ranks.size() > 1) spec.ranks = &context.ranks;
   auto whole = std::make_unique<Network>(tape, spec, context.stream, context.memory);
   phases_ = whole->parameters().phases();

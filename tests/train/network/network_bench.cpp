@@ -19,7 +19,8 @@ Doubles uniform(std::size_t n, std::mt19937& random, double low, double high, DT
 }  // namespace
 
 NetworkBench::NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch, DType compute,
-                           std::int64_t shards, std::vector<ParameterRule> rules)
+                           std::int64_t shards, std::vector<ParameterRule> rules,
+                           std::int64_t recompute_blocks)
     : stream_(stream), tape_(tape), memory_(stream.device()) {
   constexpr std::uint64_t kSeed = 7;
   network_ = std::make_unique<Network>(tape,
@@ -28,7 +29,8 @@ NetworkBench::NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch,
                                                    .seed = kSeed,
                                                    .input_gradient = rules.empty(),
                                                    .shards = shards,
-                                                   .rules = std::move(rules)},
+                                                   .rules = std::move(rules),
+                                                   .recompute_blocks = recompute_blocks},
                                        stream, memory_);
   ParameterArena& arena = network_->parameters();
   arena.plan(memory_, compute, {});
@@ -156,6 +158,13 @@ std::map<std::string, Doubles> NetworkBench::tensors() {
     result[tensor.name] =
         Doubles(master.begin() + tensor.offset, master.begin() + tensor.offset + tensor.elements());
   return result;
+}
+
+std::map<std::string, Doubles> NetworkBench::trained() {
+  std::map<std::string, Doubles> all{{"outputs", outputs(PassMode::train)}};
+  all.merge(gradients());
+  for (auto& [name, values] : tensors()) all["after " + name] = values;
+  return all;
 }
 
 ReferenceInput NetworkBench::reference(PassMode mode) const {

@@ -15,9 +15,11 @@ namespace wellspring::test {
 class NetworkBench {
  public:
   /// Random samples, parameters and statistics of order one, from a fixed seed.
-  /// `shards`, `rules`: as in NetworkSpec. With rules, there is no gradient of the samples.
+  /// `shards`, `rules`, `recompute_blocks`: as in NetworkSpec. With rules, there is no gradient of
+  /// the samples.
   NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch, DType compute = DType::f32,
-               std::int64_t shards = 0, std::vector<ParameterRule> rules = {});
+               std::int64_t shards = 0, std::vector<ParameterRule> rules = {},
+               std::int64_t recompute_blocks = 0);
 
   /// Outputs of the current samples and parameters; f32.
   Doubles outputs(PassMode mode);
@@ -27,6 +29,8 @@ class NetworkBench {
   const Doubles& direction() const { return direction_; }
   /// Parameters and buffers on the device, by name.
   std::map<std::string, Doubles> tensors();
+  /// Outputs, gradients, and all tensors after a training pass.
+  std::map<std::string, Doubles> trained();
   /// Input of the oracle for the same pass.
   ReferenceInput reference(PassMode mode) const;
   Network& network() { return *network_; }

@@ -1,5 +1,6 @@
 #include "train/network/parameters.h"
 
+#include "tests/support/rank_group.h"
 #include "train/optimizer/parameter_view.h"
 
 #include <gtest/gtest.h>
@@ -214,6 +215,28 @@ TEST(Parameters, RefuseADuplicateName) {
   ParameterArena arena;
   arena.add({"a", TensorLayout::vector, {1}, Init::zeros});
   EXPECT_THROW(arena.add({"a", TensorLayout::vector, {1}, Init::zeros}), std::logic_error);
+}
+
+// Sums of three bf16 numbers: in f32, then rounded once. In bf16, 1 + 0.75 * 2^-8 would be 1 again.
+TEST(ParameterArena, SumsNarrowGradientsInF32) {
+  test::RankGroup(3).run([](Communicator& ranks) {
+    Stream stream(Device::cpu(), 1);
+    MemoryPlan memory(Device::cpu());
+    ParameterArena arena;
+    const ParameterId matrix = arena.add({"w", TensorLayout::dense, {1, 2}, Init::zeros});
+    const ParameterId vector = arena.add({"b", TensorLayout::vector, {1}, Init::zeros});
+    arena.plan(memory, DType::bf16, {});
+    std::vector<float> wide(static_cast<std::size_t>(arena.trained_matrices()));
+    memory.commit();
+    auto* const gradient = static_cast<bf16*>(arena.gradient(matrix));
+    gradient[0] = bf16(ranks.rank() == 0 ? 1.0f : 0.75f * 0x1p-8f);
+    gradient[1] = bf16(static_cast<float>(ranks.rank()));
+    *static_cast<float*>(arena.gradient(vector)) = static_cast<float>(1 << ranks.rank());
+    arena.reduce_gradients(stream, ranks, wide.data());
+    EXPECT_EQ(static_cast<float>(gradient[0]), 1 + 0x1p-7f);
+    EXPECT_EQ(static_cast<float>(gradient[1]), 3);
+    EXPECT_EQ(*static_cast<float*>(arena.gradient(vector)), 7);
+  });
 }
 
 }  // namespace

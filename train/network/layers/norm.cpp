@@ -155,6 +155,7 @@ class BatchNormLayer : public Layer {
     const auto statistics = static_cast<std::size_t>(in.channels) * sizeof(float);
     planner.save(statistics);
     planner.save(statistics);
+    planner.keep_saved();
     planner.workspace(ops::batch_norm_partials(spec_) * sizeof(float));
     planner.add_gradients();
     if (learns_) planner.keep_input(0);
@@ -162,18 +163,20 @@ class BatchNormLayer : public Layer {
   }
 
   void forward(const LayerRun& run) override {
-    const ops::BatchNormStatistics statistics{floats(run.saved[kMean]), floats(run.saved[kRstd]),
-                                              run.buffer(kRunningMean),
-                                              run.buffer(kRunningVariance)};
     if (learns_ && run.pass.mode == PassMode::train) {
       ops::batch_norm_forward(run.stream(), spec_, run.input[0], run.value(kScale),
-                              run.value(kShift), residual(run), run.output, statistics,
+                              run.value(kShift), residual(run), run.output, statistics(run),
                               floats(run.workspace.data));
       return;
     }
-    ops::batch_norm_running_statistics(run.stream(), spec_, statistics);
+    ops::batch_norm_running_statistics(run.stream(), spec_, statistics(run));
+    recompute(run);
+  }
+
+  /// Does not move the running statistics.
+  void recompute(const LayerRun& run) override {
     ops::batch_norm_apply(run.stream(), spec_, run.input[0], run.value(kScale), run.value(kShift),
-                          residual(run), run.output, statistics);
+                          residual(run), run.output, statistics(run));
   }
 
   void backward(const LayerRun& run) override {
@@ -186,6 +189,11 @@ class BatchNormLayer : public Layer {
   }
 
  private:
+  static ops::BatchNormStatistics statistics(const LayerRun& run) {
+    return {floats(run.saved[kMean]), floats(run.saved[kRstd]), run.buffer(kRunningMean),
+            run.buffer(kRunningVariance)};
+  }
+
   ops::BatchNormSpec spec_;
   bool learns_ = true;  ///< false: the parameters are frozen, and so are the running statistics
 };
