@@ -8,10 +8,10 @@
 #include "tests/support/rank_group.h"
 #include "tests/train/training_testing.h"
 
-#include <array>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
