@@ -82,9 +82,10 @@ class KinematicsArrays final : public ValueArrays {
 }  // namespace
 
 ExportLayout kinematics() {
-  return {kKinematics,
-          "kinematics [N, items, 4] in f64: pt, eta (infinite along the beam), phi, m; x and offsets",
-          &make_arrays<KinematicsArrays>};
+  return {
+      kKinematics,
+      "kinematics [N, items, 4] in f64: pt, eta (infinite along the beam), phi, m; x and offsets",
+      &make_arrays<KinematicsArrays>};
 }
 
 }  // namespace wellspring::layouts

@@ -125,9 +125,9 @@ void batch_norm_backward(Stream& stream, const BatchNormSpec& spec, const void* 
             BatchNormRankGradient{dgamma, dbeta, shared, spec.channels,
                                   static_cast<float>(spec.ranks->size())});
         spec.ranks->all_reduce(stream, shared, 2 * std::int64_t{spec.channels});
-        league(stream, "norm_backward", shape.chunks, norm_team(shape),
-               NormBackward<T>{in, gamma, shared, shared + spec.channels, 1, nullptr, nullptr,
-                               input});
+        league(
+            stream, "norm_backward", shape.chunks, norm_team(shape),
+            NormBackward<T>{in, gamma, shared, shared + spec.channels, 1, nullptr, nullptr, input});
       }
     } else if (dx != nullptr || dresidual != nullptr) {
       const void* sum = dy.data;

@@ -90,11 +90,10 @@ struct MaskedPatchLoss {
     T* const gradient = rows.own_gradient(row);
     team_for(team, 0, rows.head.outputs,
              [=](std::int64_t i) { gradient[i] = T(factor * error(i)); });
-    const float sum =
-        team_sum<Team, float>(team, lanes, rows.head.outputs, [=](std::int64_t i) {
-          const float e = error(i);
-          return e * e;
-        });
+    const float sum = team_sum<Team, float>(team, lanes, rows.head.outputs, [=](std::int64_t i) {
+      const float e = error(i);
+      return e * e;
+    });
     if (team.rank() == 0) rows.loss[row] = weight * (sum / terms);
   }
 

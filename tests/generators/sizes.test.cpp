@@ -78,13 +78,14 @@ TEST(ImageSizes, AreSquareIfOneNumberIsGiven) {
 // Positions are in the largest central square, so a flip maps x to 1 - x. A few roundings of numbers below
 // 2, in units of the side.
 TEST(ImageSizes, FlipPositionsInTheLargestCentralSquare) {
-  for (const auto& [name, render] :
-       {std::pair<std::string, std::string>{"shapes", ""}, {"visual_atom", "64"}, {"ifs_multi", ""}}) {
+  for (const auto& [name, render] : {std::pair<std::string, std::string>{"shapes", ""},
+                                     {"visual_atom", "64"},
+                                     {"ifs_multi", ""}}) {
     SCOPED_TRACE(name);
     std::vector<ParamSetting> settings = test::read_golden(name).quick;
     if (!render.empty()) settings.push_back({"render", render});
-    for (const auto& [list, along] : {std::pair<std::string, int>{"augment: [flip_x: 1]", 0},
-                                      {"augment: [flip_y: 1]", 1}}) {
+    for (const auto& [list, along] :
+         {std::pair<std::string, int>{"augment: [flip_x: 1]", 0}, {"augment: [flip_y: 1]", 1}}) {
       const auto plain = make_generator(name, {20, 36}, settings),
                  flipped = make_generator(name, {20, 36}, settings);
       const auto before = test::collect(*plain, {5, 0, 8}),

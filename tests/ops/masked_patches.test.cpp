@@ -38,7 +38,8 @@ struct MaskedImages {
   bool masks(std::size_t row, std::size_t patch) const { return mask[row * kPatches + patch] != 0; }
   /// The value in line `y`, column `x` and channel `c` of a patch.
   double pixel(std::size_t row, std::size_t patch, int y, int column, int c) const {
-    const int down = static_cast<int>(patch) / 3 * 2 + y, across = static_cast<int>(patch) % 3 * 2 + column;
+    const int down = static_cast<int>(patch) / 3 * 2 + y,
+              across = static_cast<int>(patch) % 3 * 2 + column;
     const int channels = patches.shape.channels;
     return x[row * static_cast<std::size_t>(patches.shape.elements()) +
              static_cast<std::size_t>((down * 6 + across) * channels + c)];
@@ -63,7 +64,8 @@ struct MaskedImages {
       if (!masks(row, p)) continue;
       const Doubles wanted = targets(row, p);
       for (std::size_t v = 0; v < wanted.size(); ++v)
-        sum += std::pow(z[p * wanted.size() + v] - wanted[v], 2) / static_cast<double>(wanted.size());
+        sum +=
+            std::pow(z[p * wanted.size() + v] - wanted[v], 2) / static_cast<double>(wanted.size());
       ++masked;
     }
     return masked > 0 ? sum / masked : 0;

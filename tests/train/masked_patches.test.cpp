@@ -16,10 +16,12 @@ namespace wellspring::test {
 namespace {
 
 const std::string kMaskedVit = "model={name: vit, patch: 4, width: 12, depth: 1, heads: 2}",
-                  kPatchMask = "data.augment=[{flip_x: 0.5}, {mask_patches: {patch: 4, ratio: 0.5, "
-                          "fill: none}}]",
+                  kPatchMask =
+                      "data.augment=[{flip_x: 0.5}, {mask_patches: {patch: 4, ratio: 0.5, "
+                      "fill: none}}]",
                   kPatchHead = "heads=[{name: pretext, loss: masked_patches}]";
-const Settings kMasked = {kMaskedVit, kPatchMask, kPatchHead, "data.size=[8, 16]", "eval.sources=[]"};
+const Settings kMasked = {kMaskedVit, kPatchMask, kPatchHead, "data.size=[8, 16]",
+                          "eval.sources=[]"};
 
 std::vector<std::uint8_t> end_state_of(const RunConfig& config, const TrainerOptions& options) {
   Listener listener;
@@ -51,7 +53,7 @@ TEST(MaskedPatchRuns, HideThePixelsFromTheNetworkOnlyWhereMasked) {
   const std::vector<float> plain = outputs_with(3 * 9);  // row 0, column 9: patch 2
   EXPECT_EQ(outputs_with(3 * 10), plain);
   EXPECT_NE(outputs_with(3 * 12), plain);  // patch 3
-  batch.mask = nullptr;  // held-out samples
+  batch.mask = nullptr;                    // held-out samples
   EXPECT_NE(outputs_with(3 * 9), plain);
 }
 
@@ -83,8 +85,8 @@ TEST(MaskedPatchRuns, LearnAndEndWithEqualBytes) {
 TEST(MaskedPatchRuns, WorkWithEveryModelAndOtherHeads) {
   const Settings shared = {"data.size=16", "eval.sources=[{of: shapes}]", "train.steps=3"};
   for (const auto& [model, patch] :
-       {std::pair<std::string, int>{"model={name: cnn, widths: [4, 8], blocks: [0, 0], pool: [1, 1]}",
-                                    4},
+       {std::pair<std::string, int>{
+            "model={name: cnn, widths: [4, 8], blocks: [0, 0], pool: [1, 1]}", 4},
         {"model={name: convnext, widths: [8, 16], depths: [1, 1], patch: 2}", 4},
         {"model={name: vit, patch: 8, width: 8, depth: 1, heads: 2, pool: mean}", 8},
         {"model={name: resnet20}", 4}}) {
@@ -106,18 +108,22 @@ TEST(MaskedPatchRuns, WorkWithEveryModelAndOtherHeads) {
 
 TEST(MaskedPatchRuns, AreRefusedBeforeTraining) {
   const auto refused = [](const Settings& more) {
-    return message_of(ErrorKind::config,
-                      [&] { check_run(small_run("unused", with({kMaskedVit, kPatchHead}, more))); });
+    return message_of(ErrorKind::config, [&] {
+      check_run(small_run("unused", with({kMaskedVit, kPatchHead}, more)));
+    });
   };
   expect_parts(refused({}), {"source 'shapes' has no masked patches", "fill: none"});
   expect_parts(refused({"data.augment=[{mask_patches: {patch: 4}}]"}),
                {"source 'shapes' has no masked patches with pixels"});
   expect_parts(refused({kPatchMask, "data.sources.1.augment=[]"}),
                {"source 'noise' has no masked patches"});
-  expect_parts(refused({kPatchMask, "data.sources.1.augment=[{mask_patches: {patch: 2, fill: none}}]"}),
-               {"patches of 2 pixels, another source of 4"});
-  expect_parts(refused({kPatchMask, "model.patch=2"}), {"output 'patches'", "4 patches", "mask_patches"});
-  expect_parts(refused({kPatchMask, "model={name: mlp}"}), {"it has no output 'patches'", "such as vit"});
+  expect_parts(
+      refused({kPatchMask, "data.sources.1.augment=[{mask_patches: {patch: 2, fill: none}}]"}),
+      {"patches of 2 pixels, another source of 4"});
+  expect_parts(refused({kPatchMask, "model.patch=2"}),
+               {"output 'patches'", "4 patches", "mask_patches"});
+  expect_parts(refused({kPatchMask, "model={name: mlp}"}),
+               {"it has no output 'patches'", "such as vit"});
   expect_parts(refused({kPatchMask, "heads=[{name: shapes, output: patches}, {name: noise}]"}),
                {"output 'patches' has one vector per patch"});
   expect_parts(refused({kPatchMask, "data.mix={mixup: 0.5}"}), {"mask_patches", "data.mix"});
