@@ -88,7 +88,7 @@ TEST(ModelRuns, WithDenseLabelsShowAndStorePredictions) {
   }
 }
 
-// The eager, the replayed and the resumed run end with the same state.
+// The eager, the replayed, the resumed and the recomputing run end with the same state.
 TEST(ModelRuns, EndWithEqualBytesByGraphEagerlyAndResumed) {
   for (const auto& [run, precision] : in_all_precisions(model_runs())) {
     SCOPED_TRACE(run.name + ", " + precision);
@@ -101,6 +101,9 @@ TEST(ModelRuns, EndWithEqualBytesByGraphEagerlyAndResumed) {
     EXPECT_EQ(end_of(config("check", {"train.graph=check"}), quick()), replayed);
     const ResumeChoice from{ResumeChoice::Kind::path, folder / "whole/checkpoints/step-10"};
     EXPECT_EQ(end_of(config("resumed", {"train.graph=on"}), quick(from)), replayed);
+    EXPECT_EQ(end_of(config("recomputed", {"train.recompute_blocks=1", "train.graph=check"}),
+                     quick(from)),
+              replayed);
   }
 }
 
