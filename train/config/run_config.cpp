@@ -360,7 +360,8 @@ std::string RunConfig::portable_yaml() const {
   std::vector<ConfigEntry> settings = config_settings(entries());
   std::erase_if(settings, [](const ConfigEntry& entry) {
     const std::string path = entry.path_text();
-    return path == "out" || path == "data.root" || path == "init.from";
+    return path == "out" || path == "data.root" || path == "init.from" ||
+           path.find(".cache.") != std::string::npos;  // folders of this machine
   });
   return config_yaml(settings);
 }
