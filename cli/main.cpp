@@ -27,6 +27,7 @@
 #include <filesystem>
 #include <iostream>
 #include <new>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -91,10 +92,16 @@ void expect_no_setting_as_option(const CLI::App& subcommand, int argc, char** ar
       value = argument.substr(equals + 1);
     else if (i + 1 < argc && argv[i + 1][0] != '-')
       value = argv[i + 1];
+    std::vector<std::string> known;
+    for (const CLI::Option* option : subcommand.get_options())
+      for (const std::string& own : option->get_lnames()) known.push_back("--" + own);
+    const std::optional<std::string> nearest = nearest_name(name, known);
     fail(ErrorKind::config,
          {fmt::format("command line: unknown option {}", name),
           fmt::format("settings are key=value: {}={}", key_of(subcommand, name.substr(2)), value),
-          fmt::format("see wellspring {} --help", subcommand.get_name())});
+          fmt::format("{}see wellspring {} --help",
+                      nearest ? fmt::format("did you mean {}? ", *nearest) : "",
+                      subcommand.get_name())});
   }
 }
 

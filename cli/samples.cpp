@@ -123,6 +123,9 @@ std::unique_ptr<SampleReader> open_generator(
   if (options.step)
     refuse("--step", generator, "it has no steps; select the first sample with --first");
   const GeneratorEntry& entry = find_generator(options.what, {"command line"});
+  if (options.size && entry.kind != SampleKind::image &&
+      std::ranges::count(entry.parameters, std::string("pixels"), &ParamRow::name) > 0)
+    refuse("--size", generator, "its images have the size of its parameter: pixels=N");
   if (options.size && entry.kind != SampleKind::image)
     refuse("--size", generator, "its samples are not images; leave it out");
   std::vector<ParamSetting> settings;

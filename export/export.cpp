@@ -188,11 +188,11 @@ ExportReport export_samples(SampleReader& feed, const std::filesystem::path& pat
     return is_event_record(path) ? export_event_records(feed, path, options.progress)
                                  : export_trackml(feed, path, options.progress);
   }
+  const ExportLayout& layout = find_export_layout(options.layout, feed, path);
   const auto file = [&] {
     if (is_npz(path) || is_hdf5(path)) expect_storable(feed);
     return create_array_file(path, options.gzip);
   }();
-  const ExportLayout& layout = find_export_layout(options.layout, feed, path);
   SampleArrays arrays(feed, make_values(layout, feed, options.images), *file);
   std::uint64_t done = 0;
   feed.make([&](const HostSamples& samples) {

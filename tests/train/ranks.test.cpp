@@ -302,6 +302,29 @@ TEST_F(Ranks, EndWithTheMessageOfTheRankThatFails) {
   EXPECT_LE(others, 2);
 }
 
+// One image of the unshuffled photos per step; the sixth is damaged, and mended after the error.
+TEST_F(Ranks, SaveTheirProgressBeforeDamagedDataAndContinue) {
+  const Settings in_order = {"eval.sources=[]", "data.sources.1.shuffle=false"};
+  std::vector<fs::path> photos;
+  for (const auto& entry : fs::recursive_directory_iterator(folder / "photos"))
+    if (entry.is_regular_file()) photos.push_back(entry.path());
+  std::ranges::sort(photos);
+  train(config(kPictures, in_order, "whole"), 3, quick());
+  const std::string good = slurp(photos.at(5));
+  fs::resize_file(photos[5], good.size() - 20);
+  const std::string message =
+      message_of(ErrorKind::data, [&] { train(config(kPictures, in_order, "late"), 3, quick()); });
+  const fs::path saved = folder / "late/checkpoints/step-5";
+  expect_parts(message,
+               {"step 5", photos[5].filename().string(), "progress is saved in " + saved.string()});
+  EXPECT_TRUE(fs::exists(saved));
+  write_bytes(photos[5], Bytes(good.begin(), good.end()));
+  for (const FinishReport& finish : train(config(kPictures, in_order, "late"), 3, quick()).finishes)
+    EXPECT_EQ(finish.status, RunStatus::finished);
+  EXPECT_EQ(weights_of(folder / "late/checkpoints/step-14"),
+            weights_of(folder / "whole/checkpoints/step-14"));
+}
+
 TEST_F(Ranks, RefuseAnotherConfigurationAndBatchesThatCannotBeDivided) {
   const auto refusal = [&](const char* text, const Settings& of_all, const Settings& of_last) {
     return message_of(ErrorKind::config, [&] {

@@ -15,10 +15,10 @@ namespace {
 
 class NetworkOnH200 : public CudnnOnH200 {
  protected:
-  /// Returns the number of convolutions. Images are square, `size` pixels wide.
+  /// Returns the number of convolutions.
   std::size_t expect_network_planned(const std::string& model,
                                      const std::vector<ParamSetting>& settings, std::int64_t batch,
-                                     int size) {
+                                     ImageSize size) {
     const auto planned = bench::network_convolutions(model, settings, batch, size);
     for (const Conv2dSpec& spec : planned) expect_planned(spec);
     return planned.size();
@@ -32,9 +32,9 @@ TEST_F(NetworkOnH200, PlansEveryConfiguration) {
     if (file.path().extension() != ".yaml") continue;
     SCOPED_TRACE(file.path().filename());
     const RunConfig config = RunConfig::load(file.path());
-    const int size = static_cast<int>(config.data.size);
-    convolutions += expect_network_planned(config.model.name, config.model.params,
-                                           config.train.batch / config.train.accumulate, size);
+    convolutions +=
+        expect_network_planned(config.model.name, config.model.params,
+                               config.train.batch / config.train.accumulate, config.data.size);
   }
   EXPECT_GT(convolutions, 0u);
 }
