@@ -75,11 +75,12 @@ TEST(ImageSizes, AreSquareIfOneNumberIsGiven) {
   EXPECT_TRUE(test::collect(*one, {1, 0, 3}).x == test::collect(*both, {1, 0, 3}).x);
 }
 
-// Positions are in the largest central square, so a flip maps x to 1 - x. A few roundings of numbers below
+// Positions are in the largest central square, so a flip maps x to 1 - x. The canvas has exactly twice the
+// size. A few roundings of numbers below
 // 2, in units of the side.
 TEST(ImageSizes, FlipPositionsInTheLargestCentralSquare) {
   for (const auto& [name, render] : {std::pair<std::string, std::string>{"shapes", ""},
-                                     {"visual_atom", "64"},
+                                     {"visual_atom", "40"},
                                      {"ifs_multi", ""}}) {
     SCOPED_TRACE(name);
     std::vector<ParamSetting> settings = test::read_golden(name).quick;

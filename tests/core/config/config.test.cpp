@@ -186,7 +186,7 @@ TEST(ConfigDocument, ExplainsBrokenYamlInItsOwnWords) {
   for (const BrokenYaml& broken :
        {BrokenYaml{"a: 1\n b: 2\n", 2, 3, "a ':' where no key can begin"},
         BrokenYaml{"a:\n\tb: 1\n", 2, 3, "a ':' where no key can begin"},
-        BrokenYaml{"a: b: c\n", 1, 5, "write text that contains ': ' in double quotes"},
+        BrokenYaml{"a: b: c\n", 1, 5, "write a text that contains ': ' in double quotes"},
         BrokenYaml{"a:\n  b: 1\n c: 2\n", 3, 2, "this line does not continue the line above"},
         BrokenYaml{"a: \"x\" y\n", 1, 8, "this line does not continue the line above"},
         BrokenYaml{"a: [1, 2\nb: 3\n", 2, 2, "a '[' has no matching ']'"},
