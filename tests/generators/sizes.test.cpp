@@ -76,8 +76,7 @@ TEST(ImageSizes, AreSquareIfOneNumberIsGiven) {
 }
 
 // Positions are in the largest central square, so a flip maps x to 1 - x. The canvas has exactly twice the
-// size. A few roundings of numbers below
-// 2, in units of the side.
+// size. A few roundings of numbers below 2, in units of the side.
 TEST(ImageSizes, FlipPositionsInTheLargestCentralSquare) {
   for (const auto& [name, render] : {std::pair<std::string, std::string>{"shapes", ""},
                                      {"visual_atom", "40"},
