@@ -164,7 +164,8 @@ TEST_F(Records, RefuseMissingAndOtherFeatures) {
                {"record 0: no feature for image", "label, picture", "set image:"});
   expect_parts(of({{"image", one}}), {"no feature for label", "set label:"});
   expect_parts(of({{"image", one}}, {.image = "img", .label = ""}), {"no feature 'img'"});
-  expect_parts(of({{"image", floats(12)}, {"label", packed(0)}}), {"not one byte string", "12 values"});
+  expect_parts(of({{"image", floats(12)}, {"label", packed(0)}}),
+               {"not one byte string", "12 values"});
   expect_parts(of({{"image", field(1, field(1, "a") + field(1, "b"))}, {"label", packed(0)}}),
                {"2 values"});
   for (const std::string& label : {floats(1), field(3, field(1, varint(1) + varint(2))),

@@ -12,13 +12,13 @@ namespace wellspring::test {
 namespace {
 
 using ops::test::largest_magnitude;
-constexpr int kOutputs = 3;
+constexpr int kHeadWidth = 3;
 
 // Threads share two consecutive convolutions of equal weights; the operations around them run in
 // shards. The results agree with the unsharded batch up to the roundings of three sums over 9 * 64
 // terms and of the sums over the pixels.
 TEST(ShardedNetwork, SharesLargeConvolutionsAmongThreads) {
-  Tape tape("shared", SampleLayout::image(8, 8, 3), kOutputs);
+  Tape tape("shared", SampleLayout::image(8, 8, 3), kHeadWidth);
   Tensor x = tape.relu(tape.conv(tape.input(), "a", {.channels = 64, .stride = 2}));
   x = tape.relu(tape.conv(x, "b", {.channels = 64}));
   x = tape.relu(tape.conv(x, "c", {.channels = 64, .weights_of = "b"}));
@@ -41,7 +41,7 @@ TEST(ShardedNetwork, SharesLargeConvolutionsAmongThreads) {
 // The whole batch sums the parts of all norms at the end of the backward pass; a shard sums them norm
 // by norm. With one shard, the sums have equal terms in equal order.
 TEST(Totals, HaveEqualBitsAtOnceAndAtTheEnd) {
-  Tape tape("norms", SampleLayout::image(8, 8, 3), kOutputs);
+  Tape tape("norms", SampleLayout::image(8, 8, 3), kHeadWidth);
   Tensor x = tape.input();
   for (const char* layer : {"a", "b", "c"}) {
     x = tape.conv(x, std::string("conv_") + layer, {.channels = 8});
