@@ -95,7 +95,7 @@ TEST(MaskedPatchRuns, WorkWithEveryModelAndOtherHeads) {
     const std::string mask = "data.augment=[{mask_patches: {patch: " + std::to_string(patch) +
                              ", ratio: 0.5, fill: none}}]";
     Trainer trainer(
-        small_run("unused", with(shared, {model, mask, "train.accumulate=2",
+        small_run("unused", with(shared, {model, mask, "train.batch=16", "train.accumulate=2",
                                           "heads=[{name: shapes}, {name: noise}, {name: pretext, "
                                           "loss: masked_patches}]"})),
         listener, in_memory());
@@ -107,10 +107,11 @@ TEST(MaskedPatchRuns, WorkWithEveryModelAndOtherHeads) {
 }
 
 TEST(MaskedPatchRuns, AreRefusedBeforeTraining) {
-  const auto refused = [](const Settings& more) {
-    return message_of(ErrorKind::config, [&] {
-      check_run(small_run("unused", with({kMaskedVit, kPatchHead}, more)));
-    });
+  const auto refused_run = [](const Settings& settings) {
+    return message_of(ErrorKind::config, [&] { check_run(small_run("unused", settings)); });
+  };
+  const auto refused = [&](const Settings& more) {
+    return refused_run(with({kMaskedVit, kPatchHead}, more));
   };
   expect_parts(refused({}), {"source 'shapes' has no masked patches", "fill: none"});
   expect_parts(refused({"data.augment=[{mask_patches: {patch: 4}}]"}),
@@ -119,15 +120,17 @@ TEST(MaskedPatchRuns, AreRefusedBeforeTraining) {
                {"source 'noise' has no masked patches"});
   expect_parts(
       refused({kPatchMask, "data.sources.1.augment=[{mask_patches: {patch: 2, fill: none}}]"}),
-      {"patches of 2 pixels, another source of 4"});
+      {"patches of 4 pixels, another source of 2"});
   expect_parts(refused({kPatchMask, "model.patch=2"}),
                {"output 'patches'", "4 patches", "mask_patches"});
-  expect_parts(refused({kPatchMask, "model={name: mlp}"}),
+  expect_parts(refused_run({kPatchHead, kPatchMask, "model={name: mlp}"}),
                {"it has no output 'patches'", "such as vit"});
-  expect_parts(refused({kPatchMask, "heads=[{name: shapes, output: patches}, {name: noise}]"}),
+  expect_parts(refused_run({kMaskedVit, kPatchMask,
+                            "heads=[{name: shapes, output: patches}, {name: noise}]"}),
                {"output 'patches' has one vector per patch"});
   expect_parts(refused({kPatchMask, "data.mix={mixup: 0.5}"}), {"mask_patches", "data.mix"});
-  expect_parts(refused({kPatchMask, "train.keep_best=loss"}), {"keep_best", "not evaluated"});
+  expect_parts(refused({kPatchMask, "train.keep_best=loss", "eval.every=5"}),
+               {"keep_best", "not evaluated"});
 }
 
 }  // namespace
