@@ -133,9 +133,9 @@ void TrainView::on_plan(const PlanReport& plan) {
 }
 
 void TrainView::on_graph(const GraphCensus& census) {
-  // Without --trace, a step calls no function of the host.
+  // The marks of --trace are functions of the host.
   const std::string calls =
-      census.host_nodes > 0 ? ", " + counted(census.host_nodes, "mark") + " of the trace" : "";
+      census.host_nodes > 0 ? ", " + counted(census.host_nodes, "host call") : "";
   say(fmt::format("step graph: {}, {}, {} on the device, {}{}", counted(census.kernels, "kernel"),
                   counted(census.memsets, "fill"),
                   counted(census.copies_on_device, "copy", "copies"),

@@ -108,7 +108,7 @@ struct OutputSpec {
   int width = 1;                 ///< values of all its heads, per vector
   bool dense = false;            ///< one vector per pixel of the image or item of the set
   std::vector<int> hidden = {};  ///< widths of the hidden layers before the output layer
-  int patches = 0;               ///< one vector for each of so many patches of the image; 0: not so
+  int patches = 0;               ///< number of patches with one vector each; 0: no patches
 };
 /// The usual outputs: one vector per sample, per pixel, per item, and per patch.
 inline constexpr const char *kSampleOutput = "sample", *kPixelOutput = "pixels",
