@@ -74,6 +74,7 @@ TEST_P(EveryGenerator, HasAnEqualDigestOnAGpu) {
 TEST_P(EveryGenerator, GivesEqualAugmentedAndBf16SamplesOnAGpu) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   for (const int size : {37, 40, 224}) {
+    const std::int64_t count = size == 224 ? 2 : 9;
     const auto generator = make_quick(GetParam(), size);
     std::vector<std::string> augmentations = {""};
     if (generator->layout().kind == SampleKind::image) {
@@ -84,9 +85,11 @@ TEST_P(EveryGenerator, GivesEqualAugmentedAndBf16SamplesOnAGpu) {
       augmentations.push_back("augment: [perspective, crop_resize]");
     }
     for (const std::string& yaml : augmentations) {
-      const auto host = test::emit_augmented<float>(*generator, yaml, 3, 50, 9);
-      const auto wide = test::emit_augmented<float>(*generator, yaml, 3, 50, 9, Device::cuda(0));
-      const auto narrow = test::emit_augmented<bf16>(*generator, yaml, 3, 50, 9, Device::cuda(0));
+      const auto host = test::emit_augmented<float>(*generator, yaml, 3, 50, count);
+      const auto wide =
+          test::emit_augmented<float>(*generator, yaml, 3, 50, count, Device::cuda(0));
+      const auto narrow =
+          test::emit_augmented<bf16>(*generator, yaml, 3, 50, count, Device::cuda(0));
       ASSERT_EQ(host, wide) << size;
       for (std::size_t i = 0; i < host.size(); ++i) {
         ASSERT_EQ(narrow[i].bits, bf16(host[i]).bits) << size << ", value " << i;
@@ -220,7 +223,7 @@ TEST_P(EveryGenerator, DrawsWithinItsBudgetForAnyBatch) {
   constexpr std::int64_t kCount = 14;
   double nearest = 0;
   for (const test::GoldenSamples& entry : test::read_golden(GetParam()).samples) {
-    for (const int size : {1, 32, 33, 64}) {
+    for (const int size : {1, 32, 33}) {
       const auto generator = make_generator(GetParam(), size, entry.settings);
       // Draws during load, for fills from other generators, do not count.
       const auto drawn_in = [&](std::int64_t batch, int threads) {
@@ -231,11 +234,10 @@ TEST_P(EveryGenerator, DrawsWithinItsBudgetForAnyBatch) {
         };
         return blocks(kCount) - blocks(0);
       };
-      drawn_in(1, 1);  // the first run also draws for tables
+      test::collect(*generator, {7, 100, 1});  // the first run also draws for tables
       const std::uint64_t drawn = drawn_in(1, 1);
       if (!generator->info().draws.cached) {
-        EXPECT_EQ(drawn_in(7, 1), drawn);
-        EXPECT_EQ(drawn_in(14, 2), drawn);
+        EXPECT_EQ(drawn_in(7, 2), drawn);
       }
       const std::int64_t allowed = kCount * own::blocks_allowed(generator->info());
       EXPECT_LE(drawn, static_cast<std::uint64_t>(allowed)) << "size " << size << "\n"

@@ -290,8 +290,16 @@ std::vector<Rules> ways_to_freeze(const std::set<std::string>& names) {
   return ways;
 }
 
+constexpr std::int64_t kShards = 3;  // of 1, 1 and 2 rows
+
 class Operations : public ops::test::OperationTest {
  protected:
+  /// Only a CPU divides the batch.
+  std::vector<std::int64_t> ways_to_divide() const {
+    if (on_gpu()) return {NetworkSpec::kWholeBatch};
+    return {NetworkSpec::kWholeBatch, kShards};
+  }
+
   /// u: the rounding of the compute type. Sums and products are f32, so bf16 rounds only the values
   /// stored between operations: once per step, not per term.
   void expect_oracle(const OperationCase& c, DType compute,
@@ -374,20 +382,25 @@ class Operations : public ops::test::OperationTest {
   }
 };
 
+class OperationsInShards : public Operations {};
+
 TEST_P(Operations, AgreeWithTheOracleAndFiniteDifferences) {
   for (const OperationCase& c : cases()) expect_oracle(c, DType::f32);
 }
 
-// A CPU divides the batch, here into shards of 1, 1 and 2 rows; a GPU does not.
-TEST_P(Operations, AgreeInShards) {
+TEST_P(Operations, AgreeInBf16) {
+  for (const OperationCase& c : cases()) expect_oracle(c, DType::bf16);
+}
+
+TEST_P(OperationsInShards, AgreeWithTheOracleAndFiniteDifferences) {
   for (const OperationCase& c : cases())
-    for (const DType compute : {DType::f32, DType::bf16}) expect_oracle(c, compute, 3);
+    for (const DType compute : {DType::f32, DType::bf16}) expect_oracle(c, compute, kShards);
 }
 
 TEST_P(Operations, ComputeOnlyTheGradientsOfTrainedParameters) {
   for (const OperationCase& c : cases()) {
     const Tape tape = c.tape();
-    for (const std::int64_t shards : {NetworkSpec::kWholeBatch, std::int64_t{3}}) {
+    for (const std::int64_t shards : ways_to_divide()) {
       NetworkBench bench(stream(), tape, kBatch, DType::f32, shards,
                          {{.match = "*", .lr_scale = 1}});
       const Doubles outputs = bench.outputs(PassMode::train);
@@ -406,7 +419,7 @@ TEST_P(Operations, ComputeOnlyTheGradientsOfTrainedParameters) {
 TEST_P(Operations, AreRecomputedWithEqualBits) {
   for (const OperationCase& c : cases())
     for (const DType compute : {DType::f32, DType::bf16})
-      for (const std::int64_t shards : {NetworkSpec::kWholeBatch, std::int64_t{3}}) {
+      for (const std::int64_t shards : ways_to_divide()) {
         SCOPED_TRACE(c.name + " in " + std::string(to_string(compute)));
         const Tape tape = c.tape_of_blocks();
         EXPECT_EQ(NetworkBench(stream(), tape, kBatch, compute, shards, {}, 1).trained(),
@@ -427,10 +440,6 @@ TEST(ShardedNetwork, HasEqualBitsForAnyNumberOfThreads) {
     EXPECT_GT(alone.size(), 2u);
     for (const int threads : {2, 3, 8}) EXPECT_EQ(run(threads), alone) << threads;
   }
-}
-
-TEST_P(Operations, AgreeInBf16) {
-  for (const OperationCase& c : cases()) expect_oracle(c, DType::bf16);
 }
 
 // A new kind of operation fails this test until the table has it.
@@ -459,6 +468,8 @@ TEST_P(Operations, PassNaNsThrough) {
 }
 
 WS_ON_EVERY_BACKEND(Operations);
+INSTANTIATE_TEST_SUITE_P(Host, OperationsInShards, ::testing::Values(Backend::cpu),
+                         ops::test::backend_name);
 
 }  // namespace
 }  // namespace wellspring::test

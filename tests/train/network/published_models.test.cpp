@@ -26,6 +26,9 @@ class PublishedModels : public ops::test::OperationTest {};
 // single precision.
 TEST_P(PublishedModels, AgreeWithTorchvisionAndTimm) {
   for (const test::PublishedModel& expected : test::published_models()) {
+#ifdef WELLSPRING_SANITIZED
+    if (expected.model == "resnet50") continue;  // slow, and resnet18 has all of its operations
+#endif
     std::vector<ParamSetting> settings;
     for (const auto& [name, value] : expected.settings) settings.push_back({name, value, {}});
     SCOPED_TRACE(expected.model);
