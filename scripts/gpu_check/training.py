@@ -37,8 +37,8 @@ def train(context, config, *words):
 
 def short(context, precision="bf16"):
     """Settings of a run that only has to finish."""
-    batch = ["train.batch=24"] if context.quick else []
-    return [f"train.steps={context.steps}", *batch, "eval.samples=512", f"precision={precision}"]
+    batch = ["train.batch=24", "eval.samples=64"] if context.quick else ["eval.samples=512"]
+    return [f"train.steps={context.steps}", *batch, f"precision={precision}"]
 
 
 def weights(context):
