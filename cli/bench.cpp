@@ -172,8 +172,9 @@ Command add_bench(CLI::App& parent) {
       "measure generators, augmentation, operations and training steps against their upper bounds");
   auto options = std::make_shared<BenchArguments>();
   app->add_option("what", options->group,
-                  "generators, augmentation, ops or train (default: all); ranks: a configuration "
-                  "with 1, 2, 4, ... processes on this machine, or as a launcher started it")
+                  "generators, augmentation, ops or train (default: all); ranks: the training step "
+                  "of a configuration with 1, 2, 4, ... processes on this machine, or with the "
+                  "ranks of a launcher")
       ->check(CLI::IsMember({"all", "generators", "augmentation", "ops", "train", "ranks"}));
   app->add_option("config", options->config,
                   "train: configuration file (YAML) whose training step is measured on its "

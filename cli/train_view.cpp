@@ -48,8 +48,8 @@ void print_line(const std::string& what, const std::string& text) {
 void print_throughput(const FinishReport& report, std::int64_t log_every) {
   if (report.throughput.windows > 0) return print_line("samples/s", rate_text(report.throughput));
   print_line("samples/s",
-             fmt::format("not measured: needs a window of {} (train.log_every) after the first, "
-                         "without an evaluation or a checkpoint",
+             fmt::format("not measured: needs a window of {} (train.log_every) without evaluation "
+                         "or checkpoint, after the first window",
                          counted(log_every, "step")));
 }
 

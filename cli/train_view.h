@@ -53,7 +53,7 @@ class TrainView : public TrainObserver {
     const std::string text = command_with(name, file_, overrides_, settings);
     return name == "train" && ranks_ > 1 ? text + " --ranks " + std::to_string(ranks_) : text;
   }
-  /// Trains this run for `steps` in all.
+  /// The command that trains this run for `steps` steps in total.
   std::string command_for_steps(std::uint64_t steps) const;
   /// Commands that continue a run that a limit stopped.
   void suggest_higher_limit(const FinishReport& report) const;

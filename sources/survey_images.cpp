@@ -235,7 +235,7 @@ void survey_images(DataSurvey& survey, const WorkWatch& watch) {
     names = top_names(survey.path, watch);
     place.split = training_split(names);
     if (!place.split.empty())
-      survey.keys.push_back({"split", place.split, "the class folders are in it"});
+      survey.keys.push_back({"split", place.split, "it contains the class folders"});
   }
   bool nested = false;
   const ImageSet set = open_training(survey, place, nested, watch);

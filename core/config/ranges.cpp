@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <type_traits>
 
 namespace wellspring {
@@ -33,6 +35,12 @@ std::string number_text(const ParamRow& row, double value) {
   // 2^63 stands for the largest int64, which no double equals.
   if (value >= 0x1p63) return std::to_string(std::numeric_limits<std::int64_t>::max());
   return fmt::format("{:.0f}", value);
+}
+
+/// Help without the settings in brackets that it may begin with: "(sgd, lars) momentum".
+std::string meaning(const std::string& help) {
+  const std::size_t end = help.starts_with('(') ? help.find(") ") : std::string::npos;
+  return end == std::string::npos ? help : help.substr(end + 2);
 }
 
 }  // namespace
@@ -90,7 +98,7 @@ void fail_range(const ParamRow& row, double end, const std::string& text,
   if (!row.unit.empty()) range += " " + row.unit;
   fail(ErrorKind::config,
        {fmt::format("{}{} = {} is out of range {}", place.prefix(), row.name, trim(text), range),
-        row.help});
+        meaning(row.help)});
 }
 
 }  // namespace detail

@@ -50,8 +50,8 @@ bool has_name(int descriptor) {
   return ::fstat(descriptor, &status) == 0 && status.st_nlink > 0;
 }
 
-/// Removes the caches of processes that were killed before all ranks had opened them. Only a process
-/// that uses such a file holds its lock.
+/// Removes the files of processes that were killed before all ranks had opened them. A file that is
+/// still in use is locked by its users.
 void remove_abandoned(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
@@ -104,7 +104,7 @@ SharedFile::SharedFile(const Options& options) : folder_(options.folder) {
   }
 }
 
-/// A file of this process alone has no name.
+/// Creates a file for a single process, which needs no name.
 bool SharedFile::create(const Options& options) {
   std::string name = (folder_ / kPrefix).string() + "XXXXXX";
   descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
@@ -115,7 +115,8 @@ bool SharedFile::create(const Options& options) {
   return true;
 }
 
-/// Returns false if the file was removed at the same time.
+/// Opens the file of this job, or creates it. Returns false if another process removes it
+/// meanwhile; the caller then tries again.
 bool SharedFile::join(const Options& options) {
   path_ = folder_ / (kPrefix + Sha256().update(bytes_of(options.job)).hex().substr(0, 16));
   descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -124,9 +125,9 @@ bool SharedFile::join(const Options& options) {
     struct stat status {};
     return ::fstat(descriptor_, &status) == 0 ? status.st_size : 0;
   };
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) {  // nobody uses it
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) {  // no process uses it
     if (!has_name(descriptor_)) return false;
-    if (size() > 0) {  // a killed process has left it
+    if (size() > 0) {  // left by a killed process
       ::unlink(path_.c_str());
       return false;
     }
@@ -138,7 +139,8 @@ bool SharedFile::join(const Options& options) {
       throw;
     }
     header() = {options.bytes, 1};
-    lock_shared(descriptor_, path_);  // in between, a process may have removed it as abandoned
+    // Meanwhile, remove_abandoned() in another process may have removed the file.
+    lock_shared(descriptor_, path_);
     return has_name(descriptor_) ||
            std::atomic_ref(header().joined) == static_cast<std::uint32_t>(options.sharers);
   }
@@ -167,7 +169,7 @@ void SharedFile::close() {
   if (mapped_ != nullptr) ::munmap(mapped_, mapped_bytes_);
   mapped_ = nullptr;
   if (descriptor_ < 0) return;
-  // The last process removes a file that not all processes have opened.
+  // The last user removes a file that not all processes have opened.
   if (!path_.empty() && has_name(descriptor_) && ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 &&
       has_name(descriptor_))
     ::unlink(path_.c_str());

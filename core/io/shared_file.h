@@ -1,6 +1,6 @@
 // A file that the ranks of one machine share while they run: a cache in /dev/shm or on a local disk.
-// It loses its name as soon as all of them have opened it, so the system frees it when the last one
-// ends, for any reason. Called by caches of rows; host only.
+// It loses its name as soon as all of them have opened it. The system frees it when the last of
+// them ends, for any reason. Called by caches of rows; host only.
 #pragma once
 
 #include "core/io/bytes.h"
@@ -23,7 +23,7 @@ class SharedFile {
     std::uint64_t mapped = 0;  ///< bytes to map, from the beginning; the rest is read and written
     std::string advice = {};   ///< if there is no room
   };
-  /// Creates the file with all its space, filled with zeros, or opens the one of another sharer.
+  /// Creates the file with all its space, filled with zeros, or opens the file of another sharer.
   /// Removes files that killed processes have left in the folder. Errors: data if the folder does
   /// not exist; runtime if the file system has too little room or another job has the file;
   /// Interrupted after a signal.

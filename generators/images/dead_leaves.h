@@ -382,7 +382,7 @@ struct DeadLeaves {
     return level == 0 ? count[0] : (level == 1 ? count[1] : count[2]);
   }
 
-  /// Tests the batch's leaves on the member's runs. Returns the cells in these runs that stay open.
+  /// Tests which runs of this member the batch of leaves covers. Returns the cells that stay open.
   template <bool OnPlane, class Team>
   WS_INLINE std::uint64_t cover_runs(Team& team, const Scene& scene, const Augmentation& seen_as,
                                      const PixelTile& tile, std::uint64_t cells,

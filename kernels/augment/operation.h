@@ -89,7 +89,7 @@ constexpr StepValues factor_range(double strength) {
   return {strength < 1 ? 1 - strength : 0., 1 + strength};
 }
 
-/// Common members of operations `Op` with such a factor.
+/// Common members of an operation `Op` that draws such a factor.
 template <class Op>
 struct FactorOperation {
   template <class Reals>

@@ -7,8 +7,8 @@
 //   dw[k,r,s,c] = sum over n, p, q of x[n, p stride + r - padding, ..., c] dy[n,p,q,k]
 //
 // A team copies the input of some output rows to scratch, in f32 and with zeros around the image, so
-// that threads wait for memory once and need no bounds. Sums are in f32; their order is the same for
-// teams of any size.
+// that threads wait for memory once and need no bounds checks. Sums are in f32; their order is the
+// same for teams of any size.
 #pragma once
 
 #include "kernels/ops/ops.h"

@@ -106,7 +106,7 @@ struct OutputGradient {
       : data(of_output), again(added), averaged(of_average) {}
   const void* data;
   void* again;    ///< null, or a second gradient to be added; may be overwritten
-  bool averaged;  ///< `data` is the gradient of the mean of y over H and W; without `again`
+  bool averaged;  ///< `data` is the gradient of the mean of y over H and W; `again` is null
 };
 
 /// Group normalisation over (H, W, channels of the group): y = act(gamma * xhat + beta + residual).

@@ -90,7 +90,8 @@ ResumeReport resume_checkpoint(const std::filesystem::path& checkpoint, const Ru
 /// newest checkpoint of a run folder.
 /// Error (data) if none exists.
 std::filesystem::path find_checkpoint(const std::filesystem::path& where);
-/// The model file at `where`: of find_checkpoint, or a safetensors file itself. Error (data) if none exists.
+/// The model file of the checkpoint at `where` (see find_checkpoint), or `where` itself if it is a
+/// safetensors file. Error (data) if none exists.
 std::filesystem::path find_model_file(const std::filesystem::path& where);
 /// Restores only the weights; the network must be the same. Errors as in resume_checkpoint.
 void load_weights(const ModelFile& model, ParameterArena& parameters, Stream& stream);

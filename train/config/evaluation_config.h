@@ -27,7 +27,7 @@ struct EvaluationSourceConfig {
 struct EvaluationConfig {
   std::int64_t every = 0;           ///< steps; 0: only at the end
   std::int64_t samples = 2000;      ///< per generator; files are used completely
-  std::vector<std::string> signal;  ///< see signal_classes; a head that is not named has class 1
+  std::vector<std::string> signal;  ///< see signal_classes; class 1 for heads without an entry
   std::vector<EvaluationSourceConfig> sources;
 };
 

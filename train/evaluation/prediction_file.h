@@ -71,7 +71,7 @@ class PredictionFile {
   void add_features(const FeatureColumns& features);
   void add_floats(const std::string& name, const ArrayMeaning& meaning, std::size_t width,
                   std::function<void(const PredictedRows&, std::int64_t row, float* out)> value);
-  /// Class indices, as names in CSV files; `names`: of the classes of each source.
+  /// Class indices, as names in CSV files; `names`: class names of each source.
   void add_classes(const std::string& name, std::vector<std::vector<std::string>> names,
                    std::function<std::int64_t(const PredictedRows&, std::int64_t row)> index);
   void add_texts(const std::string& name, std::size_t longest,

@@ -34,8 +34,8 @@ class RegressionScores {
   void add(const PredictedRows& rows, const HeadSources& feed);
   /// Adds the samples of all other ranks. All ranks call it.
   void add_ranks(Communicator& ranks);
-  /// Adds bias, resolution and R^2 of each target to `report`, which has the others. If weights
-  /// differ, replaces those by weighted means.
+  /// Adds bias, resolution and R^2 of each target to `report`, which has the other figures. If
+  /// weights differ, replaces them by weighted means.
   void write(HeadReport& report) const;
 
  private:

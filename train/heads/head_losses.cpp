@@ -41,7 +41,7 @@ void HeadLosses::plan_embedding(std::size_t head, MemoryPlan& memory, const std:
   const HeadSpec& spec = heads_[head];
   if (share_.rows != share_.global_batch)
     fail(ErrorKind::config,
-         {fmt::format("head '{}': loss {} of a batch that is divided among {}", spec.name,
+         {fmt::format("head '{}': loss {} needs a batch that is not divided among {}", spec.name,
                       to_string(spec.loss), counted(share_.global_batch / share_.rows, "rank")),
           "it compares all samples of a batch, and each rank has only its own", "use one rank"});
   embeddings_[head] = memory.reserve<float>(

@@ -96,7 +96,7 @@ struct SourceReport {
   double wanted_share = 0;  ///< fraction of the samples according to the configured weights
   double achieved_share = 0;
   double loss = 0;                 ///< sum over its heads, mean over its samples
-  std::optional<double> accuracy;  ///< its first head that has one
+  std::optional<double> accuracy;  ///< from its first head that has one
   std::vector<HeadReport> heads = {};
 };
 
@@ -125,7 +125,7 @@ struct EvaluationResult {
   /// Number of distinct samples that the source and training draw from; 0: unbounded or unknown.
   std::uint64_t distinct = 0;
   double loss = 0;                 ///< sum over heads, mean over samples
-  std::optional<double> accuracy;  ///< its first head that has one
+  std::optional<double> accuracy;  ///< from its first head that has one
   /// Upper bound for any classifier, if the generator knows it in closed form.
   std::optional<double> best_accuracy;
   std::vector<HeadReport> heads = {};

@@ -64,15 +64,15 @@ class Network {
   void forward(const Pass& pass);
   /// [batch, outputs] f32, valid until the next forward().
   float* outputs() const;
-  /// The last layer, if it was planned for the loss (spec.loss_in_output_layer) and is one that
-  /// ops::output_layer_loss accepts, and if the network does not run in shards. Then passes in training leave it out: the caller runs
-  /// it with the loss, after forward(). Unset: they run it.
+  /// The last layer, if it runs with the loss: the caller runs both after forward(), and training
+  /// passes leave the layer out. Unset if spec.loss_in_output_layer is not set, if
+  /// ops::output_layer_loss does not accept the layer, or if the network runs in shards.
   std::optional<ops::OutputLayer> output_layer() const;
   /// Buffer for the gradient of the loss, to be filled after forward(): [batch, outputs] in the
   /// compute type. The backward pass overwrites it.
   void* output_gradient() const;
   /// Enqueues the backward pass of the same batch, which writes the gradient of every trained
-  /// parameter. It ends where no earlier operation has one.
+  /// parameter. It ends at the first operation with trained parameters.
   void backward(const Pass& pass);
   /// Gradient of x after backward(); only with NetworkSpec::input_gradient.
   const void* input_gradient() const;

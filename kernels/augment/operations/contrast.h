@@ -8,7 +8,7 @@
 
 namespace wellspring::augment {
 
-/// The fixed point of contrast.
+/// The value that a change of contrast leaves unchanged.
 enum class ContrastCentre : std::uint8_t {
   middle,  ///< 0.5; needs no extra pass
   mean,    ///< the image mean, as in torchvision; needs another pass

@@ -98,7 +98,7 @@ std::string CudnnTarget::description() const {
   if (status.is_good()) status = properties->serialize(json);
   if (status.is_bad()) {
     fail(ErrorKind::device,
-         {fmt::format("cuDNN gives no description of {}", state_->name), status.get_message()});
+         {fmt::format("cuDNN returned no description of {}", state_->name), status.get_message()});
   }
   while (!json.empty() && json.back() == 0) json.pop_back();  // removes terminating zeros
   return {json.begin(), json.end()};

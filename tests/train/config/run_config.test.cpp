@@ -137,6 +137,7 @@ TEST(RunConfigTest, SuggestsTheNearestName) {
 
 TEST(RunConfigTest, ChecksValues) {
   EXPECT_TRUE(contains(refusal({"train.batch=0"}), "out of range"));
+  EXPECT_TRUE(contains(refusal({"optimizer.momentum=2"}), "out of range [0, 0.9999] (momentum;"));
   EXPECT_TRUE(contains(refusal({"train.batch=many"}), "integer"));
   EXPECT_TRUE(contains(refusal({"optimizer.kind=adam"}), "adamw"));
   EXPECT_TRUE(contains(refusal({"data.sources.1.name=shapes"}), "second"));
