@@ -1,5 +1,9 @@
 #include "python/batch_memory.h"
 
+#include "core/error.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 
@@ -18,6 +22,16 @@ std::array<BatchColumn, kBatchColumns> TypedBatch::columns() const {
   auto columns = columns_of(view);
   columns.front().type = type;
   return columns;
+}
+
+void expect_pixels(const std::string& whose, const ValueRange& range) {
+  if (!range.normalised && range.low >= 0 && range.high <= 1) return;
+  fail(ErrorKind::config,
+       {"dtype: 'u8' holds values from 0 to 1",
+        range.normalised
+            ? "normalised values have another range"
+            : fmt::format("values of '{}' are from {:g} to {:g}", whose, range.low, range.high),
+        range.normalised ? "leave normalise out, or choose 'f16'" : "choose 'f16'"});
 }
 
 BatchMemory::BatchMemory(Device device, std::int64_t rows, const SampleLayout& layout,

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace wellspring::python {
@@ -24,6 +25,14 @@ struct TypedBatch {
   /// True if the values are converted after a generator has written them as f32.
   bool narrow() const { return type == ElementType::f16 || type == ElementType::u8; }
 };
+
+/// Range of the values of x without augmentation.
+struct ValueRange {
+  float low = 0, high = 1;
+  bool normalised = false;  ///< the values were scaled and have another range
+};
+/// Throws a config error unless samples with this range can have the type u8. `whose`: their name.
+void expect_pixels(const std::string& whose, const ValueRange& range);
 
 /// One batch, in one allocation.
 class BatchMemory {

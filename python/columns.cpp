@@ -8,8 +8,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <nanobind/stl/string.h>
+#include <span>
+#include <string_view>
 
 namespace nb = nanobind;
 
@@ -47,43 +51,65 @@ int device_type(Device device) {
   return device.is_cuda() ? nb::device::cuda::value : nb::device::cpu::value;
 }
 
-/// Extents and strides of a column, in elements.
+/// Shape and strides of a column, in elements. The first `axes` numbers count.
 struct Extents {
-  std::vector<std::size_t> shape;
-  std::vector<std::int64_t> strides;
+  std::size_t axes = 0;
+  std::array<std::size_t, 4> shape = {};
+  std::array<std::int64_t, 4> strides = {};
 };
 
 Extents extents_of(const BatchView& batch, const BatchColumn& column, ImageAxes axes) {
   const SampleLayout& layout = batch.layout;
-  const std::string name = column.name;
-  std::vector<std::int64_t> shape = {batch.size};
-  if (name == "x" && layout.kind == SampleKind::image) {
-    shape.insert(shape.end(), {layout.height, layout.width, layout.channels});
+  const std::string_view name = column.name;
+  const bool image = name == "x" && layout.kind == SampleKind::image;
+  Extents extents;
+  const auto add = [&](std::initializer_list<std::int64_t> more) {
+    for (const std::int64_t extent : more)
+      extents.shape[extents.axes++] = static_cast<std::size_t>(extent);
+  };
+  add({batch.size});
+  if (image) {
+    add({layout.height, layout.width, layout.channels});
   } else if (name == "x" && layout.kind == SampleKind::set) {
-    shape.insert(shape.end(), {layout.items, layout.features});
+    add({layout.items, layout.features});
   } else if (name == "plane") {
-    shape.insert(shape.end(), {layout.height, layout.width});
+    add({layout.height, layout.width});
   } else if (name != "label" && name != "weight" && name != "count") {
-    shape.push_back(column.width);
+    add({column.width});
   }
-  Extents extents{{shape.begin(), shape.end()}, std::vector<std::int64_t>(shape.size(), 1)};
-  for (std::size_t i = shape.size() - 1; i > 0; --i)
-    extents.strides[i - 1] = extents.strides[i] * shape[i];
-  if (name == "x" && layout.kind == SampleKind::image && axes == ImageAxes::channels_first) {
+  std::int64_t stride = 1;
+  for (std::size_t i = extents.axes; i-- > 0;) {
+    extents.strides[i] = stride;
+    stride *= static_cast<std::int64_t>(extents.shape[i]);
+  }
+  if (image && axes == ImageAxes::channels_first) {
     std::rotate(extents.shape.begin() + 1, extents.shape.end() - 1, extents.shape.end());
     std::rotate(extents.strides.begin() + 1, extents.strides.end() - 1, extents.strides.end());
   }
   return extents;
 }
 
-[[noreturn]] void refuse(const std::string& name, const std::string& problem,
+/// "3, 32, 32"
+template <class Numbers>
+auto listed(const Numbers& numbers, std::size_t count) {
+  return fmt::join(&numbers[0], &numbers[0] + count, ", ");
+}
+
+[[noreturn]] void refuse(std::string_view name, const std::string& problem,
                          const std::string& advice) {
   fail(ErrorKind::config, {fmt::format("out['{}'] {}", name, problem), "", advice});
 }
 
+bool same_shape(const Extents& wanted, const nb::ndarray<>& array) {
+  if (array.ndim() != wanted.axes) return false;
+  for (std::size_t i = 0; i < wanted.axes; ++i)
+    if (array.shape(i) != wanted.shape[i]) return false;
+  return true;
+}
+
 /// Axes of length 1, and all axes of an empty array, may have any stride.
 bool same_strides(const Extents& wanted, const nb::ndarray<>& array) {
-  for (std::size_t i = 0; i < wanted.shape.size(); ++i)
+  for (std::size_t i = 0; i < wanted.axes; ++i)
     if (wanted.shape[i] > 1 && array.stride(i) != wanted.strides[i]) return false;
   return true;
 }
@@ -92,7 +118,7 @@ bool same_strides(const Extents& wanted, const nb::ndarray<>& array) {
 nb::ndarray<> checked_array(const BatchView& batch, const BatchColumn& column, nb::handle object,
                             Device device, ImageAxes axes) {
   nb::ndarray<> array;
-  const std::string name = column.name;
+  const std::string_view name = column.name;
   if (!nb::try_cast(object, array, /*convert=*/false))
     refuse(name, "is not a writable array with the DLPack or buffer protocol",
            "pass a NumPy array or a tensor that may be written");
@@ -103,27 +129,35 @@ nb::ndarray<> checked_array(const BatchView& batch, const BatchColumn& column, n
         name,
         fmt::format("has elements of type {}, not {}", type_name(array.dtype()), type_name(type)),
         name == "x" ? "its type and the argument dtype must agree" : "make it with that type");
-  const std::vector<std::size_t> shape(array.shape_ptr(), array.shape_ptr() + array.ndim());
-  if (shape != wanted.shape)
+  if (!same_shape(wanted, array))
     refuse(name,
-           fmt::format("has the shape ({}), not ({})", fmt::join(shape, ", "),
-                       fmt::join(wanted.shape, ", ")),
+           fmt::format("has the shape ({}), not ({})", listed(array.shape_ptr(), array.ndim()),
+                       listed(wanted.shape, wanted.axes)),
            "make it with that shape; `count` is its first axis");
   if (array.device_type() != device_type(device) ||
       (device.is_cuda() && array.device_id() != device.index))
     refuse(name, "is not on the generator's device, " + device.to_string(),
            "move it there, or make a generator for its device");
   if (!same_strides(wanted, array))
-    refuse(name,
-           fmt::format("is not contiguous: strides ({}), not ({})",
-                       fmt::join(array.stride_ptr(), array.stride_ptr() + array.ndim(), ", "),
-                       fmt::join(wanted.strides, ", ")),
-           axes == ImageAxes::channels_first
-               ? "images are stored with channels last (torch.channels_last) under layout='NCHW'"
-               : "pass a contiguous array");
+    refuse(
+        name,
+        fmt::format("is not contiguous: strides ({}), not ({})",
+                    listed(array.stride_ptr(), array.ndim()), listed(wanted.strides, wanted.axes)),
+        axes == ImageAxes::channels_first
+            ? "images are stored with channels last (torch.channels_last) under layout='NCHW'"
+            : "pass a contiguous array");
   if (reinterpret_cast<std::uintptr_t>(array.data()) % element_size(column.type) != 0)
     refuse(name, "is not aligned to its elements", "pass an aligned array");
   return array;
+}
+
+/// Error: `name` is not one of the columns.
+[[noreturn]] void refuse_column(std::string_view name, std::span<const BatchColumn> columns) {
+  std::vector<std::string> names;
+  for (const BatchColumn& column : columns)
+    if (column.width > 0) names.emplace_back(column.name);
+  fail(ErrorKind::config, {fmt::format("out: these samples have no column '{}'", printable(name)),
+                           "", name_advice(name, names)});
 }
 
 nb::object array_of(const BatchView& batch, const BatchColumn& column, const nb::capsule& owner,
@@ -131,8 +165,8 @@ nb::object array_of(const BatchView& batch, const BatchColumn& column, const nb:
   const Extents extents = extents_of(batch, column, axes);
   const nb::dlpack::dtype type = dlpack_type(column.type);
   const auto make = [&]<class Framework>(Framework) {
-    const nb::ndarray<Framework> array(column.data, extents.shape.size(), extents.shape.data(),
-                                       owner, extents.strides.data(), type, device_type(device),
+    const nb::ndarray<Framework> array(column.data, extents.axes, extents.shape.data(), owner,
+                                       extents.strides.data(), type, device_type(device),
                                        device.index);
     return nb::cast(array);
   };
@@ -166,9 +200,9 @@ nb::list describe_columns(const TypedBatch& batch) {
   nb::list list;
   for (const BatchColumn& column : batch.columns()) {
     if (column.width == 0) continue;
+    const Extents extents = extents_of(batch.view, column, ImageAxes::channels_last);
     nb::list shape;
-    for (const std::size_t extent : extents_of(batch.view, column, ImageAxes::channels_last).shape)
-      shape.append(extent);
+    for (std::size_t i = 0; i < extents.axes; ++i) shape.append(extents.shape[i]);
     list.append(nb::make_tuple(column.name, type_name(dlpack_type(column.type)), nb::tuple(shape)));
   }
   return list;
@@ -189,20 +223,15 @@ nb::dict to_arrays(const std::shared_ptr<BatchMemory>& memory, Device device, Im
 CallersBatch from_arrays(const TypedBatch& batch, const nb::dict& arrays, Device device,
                          ImageAxes axes) {
   CallersBatch callers;
+  callers.held.reserve(arrays.size());
   auto columns = batch.columns();
-  std::vector<std::string> names;
-  for (BatchColumn& column : columns) {
-    column.data = nullptr;
-    if (column.width > 0) names.emplace_back(column.name);
-  }
+  for (BatchColumn& column : columns) column.data = nullptr;
   for (const auto [key, object] : arrays) {
-    const std::string name = nb::str(key).c_str();
+    const nb::str text(key);
+    const std::string_view name = text.c_str();
     const auto column = std::ranges::find_if(
         columns, [&](const BatchColumn& c) { return c.width > 0 && name == c.name; });
-    if (column == columns.end())
-      fail(ErrorKind::config,
-           {fmt::format("out: these samples have no column '{}'", printable(name)), "",
-            name_advice(name, names)});
+    if (column == columns.end()) refuse_column(name, columns);
     callers.held.push_back(checked_array(batch.view, *column, object, device, axes));
     column->data = callers.held.back().data();
   }

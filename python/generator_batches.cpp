@@ -16,6 +16,8 @@ namespace wellspring::python {
 namespace {
 
 constexpr const char* kPlace = "Generator";
+/// On the CPU, writing so many slots takes less time than waking threads for it.
+constexpr std::int64_t kFewRows = 4096;
 
 /// Refuses settings that a source would not apply.
 void check(const GeneratorBatches::Settings& settings, const GeneratorEntry& entry) {
@@ -62,16 +64,6 @@ std::shared_ptr<BatchMemory> GeneratorBatches::memory(std::int64_t rows, Element
   return pool_.take(stream_.device(), rows, source_->layout(), type);
 }
 
-void GeneratorBatches::expect_pixels() const {
-  const SampleInfo& info = generator().info();
-  if (!normalised_ && info.low >= 0 && info.high <= 1) return;
-  fail(ErrorKind::config, {"dtype: 'u8' holds values from 0 to 1",
-                           normalised_ ? "normalised values have another range"
-                                       : fmt::format("values of '{}' are from {:g} to {:g}",
-                                                     info.name, info.low, info.high),
-                           normalised_ ? "leave normalise out, or choose 'f16'" : "choose 'f16'"});
-}
-
 void GeneratorBatches::reserve(const TypedBatch& batch) {
   const bool narrow = batch.narrow() || wide_;
   if (plan_ && batch.view.size <= rows_ && narrow == static_cast<bool>(wide_)) return;
@@ -114,7 +106,10 @@ SetOverflow GeneratorBatches::overflow() {
 
 void GeneratorBatches::emit(Stream& stream, First first, const TypedBatch& wanted,
                             const std::vector<float>& latents) {
-  if (wanted.type == ElementType::u8) expect_pixels();
+  if (wanted.type == ElementType::u8) {
+    const SampleInfo& info = generator().info();
+    expect_pixels(info.name, {info.low, info.high, normalised_});
+  }
   reserve(wanted);
   BatchView batch = wanted.view;
   if (wanted.narrow()) batch.x = wide_.data();
@@ -124,10 +119,13 @@ void GeneratorBatches::emit(Stream& stream, First first, const TypedBatch& wante
     done.wait(stream);
   }
   latest_ = &stream;
+  const RangeSlots range{first.id, 0, batch.size, slots_.data()};
   if (first.words != nullptr) {
     map(stream, "slots", batch.size, DeviceRangeSlots{first.words, slots_.data()});
+  } else if (stream.device().is_cpu() && batch.size <= kFewRows) {
+    for (std::int64_t row = 0; row < batch.size; ++row) range(row);
   } else {
-    map(stream, "slots", batch.size, RangeSlots{first.id, 0, batch.size, slots_.data()});
+    map(stream, "slots", batch.size, range);
   }
   if (batch.layout.kind == SampleKind::set) batch.overflow = overflow_.data();
   const float* given = latents.empty() ? nullptr : latents.data();

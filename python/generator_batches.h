@@ -64,7 +64,6 @@ class GeneratorBatches {
   /// Plans again if the batch has more rows than any before it, or if it is the first that is
   /// converted.
   void reserve(const TypedBatch& batch);
-  void expect_pixels() const;
   SetOverflow overflow_so_far();
   void emit(Stream& stream, First first, const TypedBatch& batch,
             const std::vector<float>& latents = {});

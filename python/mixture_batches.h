@@ -22,9 +22,9 @@ namespace wellspring::python {
 class MixtureBatches {
  public:
   /// Opens the data; memory is planned with the first batch. `rank` makes its part of each batch.
-  /// Errors: as in RunConfig::open_training; (config) if the number of ranks does not divide the
-  /// batch.
-  MixtureBatches(RunConfig config, int rank, int ranks);
+  /// `type`: of x. Errors: as in RunConfig::open_training; (config) if the number of ranks does not
+  /// divide the batch, or type u8 for a source whose values are not from 0 to 1.
+  MixtureBatches(RunConfig config, int rank, int ranks, ElementType type);
 
   const RunConfig& config() const { return config_; }
   std::uint64_t steps() const { return static_cast<std::uint64_t>(config_.train.steps); }
@@ -41,6 +41,7 @@ class MixtureBatches {
   Made make(std::uint64_t step);
 
  private:
+  void expect_pixels() const;
   void plan();
 
   std::mutex turn_;
@@ -51,6 +52,8 @@ class MixtureBatches {
   Mixture mixture_;
   std::optional<BatchMix> mix_;  ///< data.mix
   Planned<StepState> state_;
+  ElementType type_;
+  Planned<float> wide_;  ///< x before it is converted to type_; empty if it is not
   BatchPool pool_;
   bool ready_ = false;  ///< planned and loaded
 };

@@ -23,10 +23,12 @@ namespace {
 
 void construct_mixture(MixtureBatches* self, const std::string& file,
                        const std::optional<std::string>& text,
-                       const std::vector<std::string>& overrides, int rank, int ranks) {
+                       const std::vector<std::string>& overrides, int rank, int ranks,
+                       const std::string& dtype) {
+  const ElementType type = parse_dtype(dtype);
   const nb::gil_scoped_release release;
   expect_own_threads();
-  new (self) MixtureBatches(read_config(file, text, overrides), rank, ranks);
+  new (self) MixtureBatches(read_config(file, text, overrides), rank, ranks, type);
 }
 
 /// A NumPy array of one number per slot.
@@ -66,7 +68,7 @@ std::vector<std::string> source_names(const MixtureBatches& self) {
 void bind_mixtures(nb::module_& module) {
   nb::class_<MixtureBatches>(module, "Mixture")
       .def("__init__", construct_mixture, nb::arg("file"), nb::arg("text").none(),
-           nb::arg("overrides"), nb::arg("rank"), nb::arg("ranks"))
+           nb::arg("overrides"), nb::arg("rank"), nb::arg("ranks"), nb::arg("dtype"))
       .def("batch", mixture_batch, nb::arg("step"), nb::arg("layout"))
       .def("steps", &MixtureBatches::steps)
       .def("sources", source_names)

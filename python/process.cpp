@@ -5,14 +5,15 @@
 
 #include <atomic>
 #include <mutex>
+#include <new>
+#include <pthread.h>
 #include <signal.h>
-#include <unistd.h>
 
 namespace wellspring::python {
 namespace {
 
-/// The process whose threads work; 0: none yet. A forked child inherits its parent's number.
-std::atomic<pid_t> owner{0};
+/// True once threads work. A child that is forked later does not have them.
+std::atomic<bool> started = false, lost = false;
 
 struct sigaction previous;
 std::mutex bridge;
@@ -30,8 +31,10 @@ void on_interrupt(int signal, siginfo_t* info, void* context) {
 }  // namespace
 
 void expect_own_threads() {
-  pid_t none = 0;
-  if (owner.compare_exchange_strong(none, getpid()) || none == getpid()) return;
+  static const int refused = pthread_atfork(nullptr, nullptr, [] { lost.store(started.load()); });
+  if (refused != 0) throw std::bad_alloc();
+  started.store(true, std::memory_order_relaxed);
+  if (!lost.load(std::memory_order_relaxed)) return;
   fail(ErrorKind::runtime,
        {"this process was forked after Wellspring had started threads",
         "the threads do not exist in the child, which would wait for them forever",

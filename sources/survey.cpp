@@ -2,12 +2,12 @@
 
 #include "core/error.h"
 #include "core/text/text.h"
+#include "sources/files/data_name.h"
 #include "sources/files/format.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 namespace wellspring {
@@ -16,11 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kMostMeasured = 1000;  ///< images; their pixel mean is accurate to 1 %
-
-template <std::size_t N>
-bool is_one_of(const std::string_view (&words)[N], std::string_view word) {
-  return std::ranges::find(words, word) != std::end(words);
-}
 
 /// Means and deviations of the pixels of evenly spread images.
 void measure_pixels(const Dataset& data, DataSurvey& survey) {
@@ -141,39 +136,6 @@ DataSurvey survey_data(const fs::path& path, const std::vector<ParamSetting>& gi
 }
 
 namespace detail {
-
-DataName DataName::of(std::string_view name) {
-  constexpr std::string_view kTrain[] = {"train", "training"};
-  constexpr std::string_view kHeldOut[] = {"val", "valid", "validation", "test", "testing"};
-  constexpr std::string_view kRows[] = {"x", "images", "image", "data", "features", "inputs"};
-  constexpr std::string_view kLabels[] = {"y", "labels", "label", "targets", "target", "classes"};
-  DataName found;
-  std::string word;
-  const auto end_word = [&] {
-    if (is_one_of(kTrain, word)) {
-      found.part = Part::train;
-    } else if (is_one_of(kHeldOut, word)) {
-      found.part = Part::held_out;
-    } else if (is_one_of(kRows, word)) {
-      found.role = Role::rows;
-    } else if (is_one_of(kLabels, word)) {
-      found.role = Role::labels;
-    } else if (!word.empty()) {
-      found.rest += found.rest.empty() ? word : " " + word;
-    }
-    word.clear();
-  };
-  for (const char c : name) {
-    const auto letter = static_cast<unsigned char>(c);
-    if (std::isalnum(letter) != 0 || letter >= 0x80) {
-      word += static_cast<char>(std::tolower(letter));
-    } else {
-      end_word();
-    }
-  }
-  end_word();
-  return found;
-}
 
 std::vector<fs::path> held_out_siblings(const fs::path& path) {
   const DataName own = DataName::of(path.stem().string());

@@ -50,19 +50,6 @@ DataSurvey survey_data(const std::filesystem::path& path, const std::vector<Para
 
 namespace detail {
 
-/// The words in the name of a file, folder or array, in lower case, grouped by their meaning.
-struct DataName {
-  enum class Part : std::uint8_t { whole, train, held_out };
-  enum class Role : std::uint8_t { unknown, rows, labels };
-  Part part = Part::whole;
-  Role role = Role::unknown;
-  std::string rest;  ///< the other words
-
-  static DataName of(std::string_view name);
-  /// True for names that differ only in the part: "x_train", "x_test".
-  bool same_data(const DataName& other) const { return role == other.role && rest == other.rest; }
-};
-
 /// Files next to `path` with its extension, by name: validation files first, then test files.
 std::vector<std::filesystem::path> held_out_siblings(const std::filesystem::path& path);
 

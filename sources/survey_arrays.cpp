@@ -6,6 +6,7 @@
 #include "core/text/text.h"
 #include "sources/files/array_images.h"
 #include "sources/files/array_input.h"
+#include "sources/files/data_name.h"
 #include "sources/survey.h"
 
 #include <fmt/format.h>
@@ -51,13 +52,13 @@ class ArraySurvey {
     const FoundArray* const rows = find_rows();
     if (rows == nullptr) return;  // the layouts of other programs, or an error when it is opened
     add_range(*rows);
-    const std::int64_t count = survey_.open()->size();
+    const auto [count, images] = open_rows();
     const bool given = survey_.find("labels") != nullptr || survey_.find("latents") != nullptr ||
                        survey_.find("label") != nullptr;
     const FoundArray* truth = given_truth();
     if (!given && (npy_ || !file_->has("label"))) {
       truth = find_truth(*rows, count);
-      if (truth != nullptr) add_truth(*truth, count);
+      if (truth != nullptr) add_truth(*truth, count, images);
       if (truth == nullptr) expect_readable_truth(*rows);
     }
     expect_finite(rows->array);
@@ -108,6 +109,18 @@ class ArraySurvey {
       survey_.keys.push_back(
           {"array", best->array.name(), "the array of rows, " + best->array.text()});
     return best;
+  }
+
+  struct Rows {
+    std::int64_t count;
+    bool images;
+  };
+  /// Opens the data set without labels, unless the user has named them.
+  Rows open_rows() const {
+    DataSurvey rows = survey_;
+    if (rows.find("labels") == nullptr) rows.keys.push_back({"labels", "", ""});
+    const auto data = rows.open();
+    return {data->size(), data->layout().type == ElementType::u8};
   }
 
   /// The array of labels, or the only array of targets, that the user has named.
@@ -245,10 +258,9 @@ class ArraySurvey {
   }
 
   /// Whole numbers and one-hot rows are classes; other numbers are regression targets.
-  void add_truth(const FoundArray& truth, std::int64_t count) {
+  void add_truth(const FoundArray& truth, std::int64_t count, bool images) {
     const NumberArray& array = truth.array;
     const bool wide = array.shape().size() == 2 && array.shape()[1] > 1;
-    const bool images = survey_.open()->layout().type == ElementType::u8;
     bool classes = wide ? array.is_whole() : are_classes(array, images);
     if (!classes && wide) {
       try {

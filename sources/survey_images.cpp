@@ -2,6 +2,7 @@
 #include "core/error.h"
 #include "core/signals.h"
 #include "core/text/plural.h"
+#include "sources/files/data_name.h"
 #include "sources/files/image_codec.h"
 #include "sources/files/image_loader.h"
 #include "sources/files/image_set.h"

@@ -14,6 +14,8 @@ LARGEST_SIDE = 1 << 14
 
 def whole(name, value, low, high):
     """`value` as an int in [low, high]; otherwise an exception that names the argument."""
+    if type(value) is int and low <= value <= high:  # the usual case, in little time
+        return value
     try:
         number = operator.index(value)
     except TypeError:
@@ -41,6 +43,13 @@ def text(name, value):
 def device_name(value):
     """"cpu", "cuda:1"; devices of other packages, such as torch.device, give the same text."""
     return text("device", value if isinstance(value, str) else str(value))
+
+
+def dtype_name(dtype):
+    """"bf16", from the name or the type of another package."""
+    if dtype is None:
+        return "f32"
+    return getattr(dtype, "__name__", str(dtype)).removeprefix("torch.")
 
 
 def setting(name, value):

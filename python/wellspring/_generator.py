@@ -3,7 +3,7 @@
 import json
 
 from . import _core
-from ._arguments import LARGEST_ID, as_json, device_name, image_size, rows_of, setting, text, whole
+from ._arguments import LARGEST_ID, as_json, device_name, dtype_name, image_size, rows_of, setting, text, whole
 from ._batch import Batch
 from ._numpy_generator import NumpyGenerator
 
@@ -20,13 +20,6 @@ def native(stream):
     if stream is None:
         return None
     return whole("stream", getattr(stream, "cuda_stream", stream), 0, (1 << 64) - 1)
-
-
-def dtype_name(dtype):
-    """"bf16", from the name or the type of another package."""
-    if dtype is None:
-        return "f32"
-    return getattr(dtype, "__name__", str(dtype)).removeprefix("torch.")
 
 
 def _made_again(arguments):

@@ -1,7 +1,7 @@
 """Mixtures: the batches of a configured run, as its network reads them."""
 
 from . import _core
-from ._arguments import LARGEST_ID, text, whole
+from ._arguments import LARGEST_ID, dtype_name, text, whole
 from ._batch import Batch
 from ._configuration import settings
 
@@ -13,22 +13,24 @@ class Mixture:
     overrides    "train.batch=64", ... as on the command line; or as a dict: set={"train.batch": 64}
     rank, world  this process makes rows [rank, rank + 1) * batch / world of every batch
     layout       "NHWC" or "NCHW", see Generator.batch
+    dtype        type of x, as in Generator.batch: "f32" (default), "bf16", "f16" or "u8"
 
     Iterating continues where the last iteration ended, until the last step of the run. Batches also have
     the columns `source` (index into `sources`) and `sample` (id within the source).
     """
 
-    def __init__(self, config, overrides=(), *, set=None, rank=0, world=1, layout="NHWC"):
+    def __init__(self, config, overrides=(), *, set=None, rank=0, world=1, layout="NHWC", dtype=None):
         self._settings = settings(config, overrides, set or {})
         self._world = whole("world", world, 1, 1 << 20)
         self._rank = whole("rank", rank, 0, self._world - 1)
         self._layout = text("layout", layout)
+        self._dtype = dtype_name(dtype)
         self._core = self._open()
         self._made = -1  # last step that the extension module has made
         self._step = 0
 
     def _open(self):
-        return _core.Mixture(*self._settings, self._rank, self._world)
+        return _core.Mixture(*self._settings, self._rank, self._world, self._dtype)
 
     def __len__(self):
         """Number of steps of the run."""

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 
 from . import _core
-from ._arguments import LARGEST_ID, as_json, whole
+from ._arguments import LARGEST_ID, as_json, dtype_name, whole
 from ._batch import Batch
-from ._generator import MOST_ROWS, dtype_name
+from ._generator import MOST_ROWS
 
 TARGET = "wellspring_batch"
 TYPES = {"f32": jnp.float32, "bf16": jnp.bfloat16, "f16": jnp.float16, "u8": jnp.uint8, "i32": jnp.int32}

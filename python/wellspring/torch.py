@@ -17,14 +17,17 @@ class IterableDataset(torch.utils.data.IterableDataset):
 
     Rank and number of ranks come from torch.distributed unless they are given. Threads of this
     process make the samples, so worker processes are neither needed nor allowed. x has PyTorch's order of
-    axes (channels_last in memory), and labels are int64. `device`: see tensors().
+    axes (channels_last in memory), and labels are int64. `device`: see tensors(). `dtype`: type of x, as in Mixture, also
+    torch.float16.
     """
 
-    def __init__(self, config, overrides=(), *, set=None, rank=None, world=None, layout="NCHW", device=None):
+    def __init__(self, config, overrides=(), *, set=None, rank=None, world=None, layout="NCHW", device=None,
+                 dtype=None):
         super().__init__()
         if rank is None and world is None and torch.distributed.is_available() and torch.distributed.is_initialized():
             rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
-        self.mixture = Mixture(config, overrides, set=set, rank=rank or 0, world=world or 1, layout=layout)
+        self.mixture = Mixture(config, overrides, set=set, rank=rank or 0, world=world or 1, layout=layout,
+                               dtype=dtype)
         self.device = device
 
     def __len__(self):

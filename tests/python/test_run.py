@@ -14,6 +14,8 @@ import numpy as np
 
 import wellspring as ws
 
+from test_generator import memoryview_of_bf16
+
 PROGRAM = os.environ["WELLSPRING_PROGRAM"]
 
 CONFIG = {
@@ -33,6 +35,9 @@ CONFIG = {
     "optimizer": {"kind": "adamw", "lr": 0.01},
     "train": {"batch": 16, "steps": 20, "log_every": 5, "checkpoint_every": 10},
 }
+
+EVENTS = CONFIG | {"data": {"sources": [{"name": "events", "kind": "generator", "generator": "gaussian_linear"}]},
+                   "eval": {}}
 
 
 class Folder(unittest.TestCase):
@@ -83,6 +88,33 @@ class Mixtures(Folder):
         np.testing.assert_array_equal(batch.x, arrays["x"])
         np.testing.assert_array_equal(batch.target, arrays["target"])
 
+    def test_f16_u8_and_bf16_are_f32_converted_once(self):
+        plain = json.loads(json.dumps(CONFIG))
+        plain["data"] |= {"normalise": "none", "mix": {"mixup": 0.4}}  # mixing comes before the conversion
+        plain["data"]["sources"][1]["generator"] = "visual_atom"
+        want = next(ws.Mixture(plain))
+        got = next(ws.Mixture(plain, dtype=np.float16))
+        np.testing.assert_array_equal(got.x.view(np.uint16), want.x.astype(np.float16).view(np.uint16))
+        for name in ("label", "target", "sample"):
+            np.testing.assert_array_equal(got[name], want[name])
+        pixels = np.floor(np.float32(255) * want.x + np.float32(0.5)).astype(np.uint8)
+        np.testing.assert_array_equal(next(ws.Mixture(plain, dtype="u8")).x, pixels)
+        np.testing.assert_array_equal(next(ws.Mixture(plain, dtype="u8", layout="NCHW")).x, pixels.transpose(0, 3, 1, 2))
+        wide = next(ws.Mixture(CONFIG)).x  # normalised, below 0 and above 1
+        np.testing.assert_array_equal(next(ws.Mixture(CONFIG, dtype="f16")).x, wide.astype(np.float16))
+        bf16 = np.frombuffer(memoryview_of_bf16(next(ws.Mixture(CONFIG, dtype="bf16")).x), np.uint16)
+        bits = wide.view(np.uint32).astype(np.uint64).ravel()
+        np.testing.assert_array_equal(bf16, (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16)
+
+    def test_u8_of_stored_images_are_their_pixels(self):
+        self.exported("shapes", "--size", 16, "--count", 16, "classes=4", "--pixels", "u8")
+        with np.load(self.folder / "samples.npz") as arrays:
+            pixels = arrays["x"]
+        source = {"name": "files", "kind": "files", "path": str(self.folder / "samples.npz")}
+        config = CONFIG | {"data": {"size": 16, "sources": [source]}, "eval": {}}
+        batch = next(ws.Mixture(config, dtype="u8"))
+        np.testing.assert_array_equal(batch.x, pixels[batch.sample])
+
     def test_files_are_read_in_order(self):
         self.exported("shapes", "--size", 16, "--count", 40, "classes=4")
         config = json.loads(json.dumps(CONFIG))
@@ -118,6 +150,10 @@ class Mixtures(Folder):
             ("rank out of range", lambda: ws.Mixture(CONFIG, rank=2, world=2)),
             ("batch 16 3", lambda: ws.Mixture(CONFIG, world=3)),
             ("step out of range", lambda: ws.Mixture(CONFIG).batch(20)),
+            ("dtype f8 u8", lambda: ws.Mixture(CONFIG, dtype="f8")),
+            ("dtype u8 normalised f16", lambda: ws.Mixture(CONFIG, dtype="u8")),
+            ("dtype u8 events f16", lambda: ws.Mixture(EVENTS, dtype="u8")),
+            ("dtype u8 noise f16", lambda: ws.Mixture(CONFIG, ["data.normalise=none"], dtype="u8")),
             ("nowhere.yaml", lambda: ws.Mixture("nowhere.yaml")),
             ("step out of range", lambda: ws.Mixture(CONFIG).load_state_dict({"step": -1})),
         ):

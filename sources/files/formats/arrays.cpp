@@ -8,6 +8,7 @@
 #include "sources/files/array_images.h"
 #include "sources/files/array_input.h"
 #include "sources/files/array_rows.h"
+#include "sources/files/data_name.h"
 #include "sources/files/format.h"
 #include "sources/files/stored_sets.h"
 #include "sources/files/truth_columns.h"
@@ -142,7 +143,7 @@ ParamTable<ArraySettings> own_rows() {
                  "exported latents, or jet_features of jetnet, or azimuth and zenith of icecube")
       .text("labels", &ArraySettings::labels,
             "array of class indices, one per row, or one-hot; without it all rows have the "
-            "label `label`")
+            "label `label`, and arrays called y or labels are refused unless they are named")
       .text("class_names", &ArraySettings::class_names,
             "text file of class names, one per line, relative to the folder of path; empty: "
             "the exported names, or 0, 1, 2...")
@@ -374,6 +375,7 @@ class ArrayFileRows final : public ArrayRows {
       labels = read_class_labels(*file_, file_->array(settings.labels), stored_rows(), rows_text());
       known = exported.classes;
     } else {
+      if (labelled) expect_no_other_labels(settings);
       labels.label.assign(static_cast<std::size_t>(stored_rows()), settings.label);
     }
     ClassNaming naming{settings.classes};
@@ -381,6 +383,30 @@ class ArrayFileRows final : public ArrayRows {
     const bool named = !known.empty() || !naming.names.empty();
     if (naming.classes == 0 && !named) naming.classes = labels.classes;
     set_labels(labels.label, file_->where(settings.labels), naming, known);
+  }
+
+  /// Refuses an array of labels by another name if the settings say nothing about labels: all rows
+  /// would silently have the same class.
+  void expect_no_other_labels(const ArraySettings& settings) const {
+    const bool silent = settings.labels == ArraySettings{}.labels && settings.label == 0 &&
+                        settings.latents.empty();
+    if (layout_ != Layout::columns || !silent) return;
+    const DataName rows = DataName::of(settings.array);
+    for (const std::string& name : file_->names()) {
+      const DataName words = DataName::of(name);
+      if (name == kTarget || words.role != DataName::Role::labels || words.part != rows.part ||
+          (!words.rest.empty() && words.rest != rows.rest))
+        continue;
+      const NumberArray array = file_->array(name);
+      if (array.rows() != stored_rows() || array.shape().size() > 2) continue;
+      const bool images = layout().type != ElementType::f32;
+      file_->refuse(
+          name,
+          fmt::format("seems to hold the labels, but there is no array '{}'", settings.labels),
+          "without labels, all rows have the same class",
+          fmt::format("set labels: {0}{1}, or labels: '' to ignore it", name,
+                      images ? "" : fmt::format(", or latents: [{}] for a regression", name)));
+    }
   }
 
   /// Rows of data sets have weight 1.

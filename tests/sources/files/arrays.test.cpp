@@ -3,6 +3,7 @@
 #include "export/export.h"
 #include "sources/files/format.h"
 #include "sources/source_spec.h"
+#include "sources/survey.h"
 #include "tests/sources/files/hdf5_testing.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/npz_fixtures.h"
@@ -162,6 +163,39 @@ TEST_F(ArrayFiles, RefuseLabelsThatAreNoIndices) {
     file.add_text("kind", "cat");
   });
   expect_parts(refused("a.h5", {{"labels", "kind"}}), {"a.h5: 'kind' contains strings", advice});
+}
+
+TEST_F(ArrayFiles, RefuseLabelsOfAnotherNameUnlessTheyAreNamed) {
+  const std::vector<float> x(8);
+  const auto save = [&](const std::string& rows, const std::string& name, const ArraySpec& spec,
+                        auto values) {
+    NpzWriter archive(path("a.npz"));
+    archive.add(rows, {ElementType::f32, {4, 2}}, bytes_of(x));
+    archive.add(name, spec, bytes_of(values));
+    archive.commit();
+  };
+  const std::vector<std::int64_t> y = {1, 0, 1, 0};
+  for (const char* name : {"y", "labels", "Y"}) {
+    save("x", name, {ElementType::i64, {4}}, y);
+    expect_parts(refused("a.npz"), {fmt::format("a.npz: '{}'", name), "no array 'label'",
+                                    fmt::format("labels: {}", name), "latents: ["});
+  }
+  EXPECT_EQ(open("a.npz", {{"labels", "Y"}})->label(0), 1);
+  EXPECT_EQ(open("a.npz", {{"labels", ""}})->label(0), 0);
+  EXPECT_EQ(open("a.npz", {{"label", "1"}})->label(1), 1);
+  EXPECT_EQ(open("a.npz", {{"latents", "[Y]"}})->latents().size(), 1u);
+  EXPECT_EQ(survey_data(path("a.npz"), {}).find("labels")->value, "Y");
+  // Regression targets, arrays of another part or length, and known arrays.
+  save("x", "y", {ElementType::f32, {4, 2}}, x);
+  expect_parts(refused("a.npz"), {"'y'", "latents: [y]"});
+  save("x_train", "y_train", {ElementType::i64, {4}}, y);
+  expect_parts(refused("a.npz", {{"array", "x_train"}}), {"'y_train'", "labels: y_train"});
+  save("x_train", "y_test", {ElementType::i64, {4}}, y);
+  EXPECT_EQ(open("a.npz", {{"array", "x_train"}})->size(), 4);
+  save("x", "y", {ElementType::i64, {2}}, std::vector<std::int64_t>{0, 1});
+  EXPECT_EQ(open("a.npz")->size(), 4);
+  save("x", "target", {ElementType::f32, {4, 2}}, x);
+  EXPECT_EQ(open("a.npz")->targets().size(), 2u);
 }
 
 /// Plans the source on the CPU and returns the total size of its host blocks.
