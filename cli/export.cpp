@@ -8,6 +8,7 @@
 #include "cli/terminal.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
+#include "export/array_shards.h"
 #include "export/export_layout.h"
 #include "export/layouts/webdataset.h"
 
@@ -26,7 +27,8 @@ struct ExportArguments {
   std::string layout;
   std::string pixels = "f32", channels = "last";
   int gzip = 0;
-  bool store_headers = false;
+  bool store_headers = false, reencode = false;
+  std::string format;
   std::uint64_t shard_samples = ExportOptions{}.shard_samples;
 };
 
@@ -36,14 +38,14 @@ int run(const ExportArguments& options) {
   ImageForm images;
   images.pixels = options.pixels == "u8" ? ElementType::u8 : ElementType::f32;
   images.channels_first = options.channels == "first";
-  const bool shards = options.layout == kWebDataset;
+  const bool shards = options.layout == kWebDataset || !options.format.empty();
   const bool done = watch(
       "export", *feed,
       [&](const auto& progress) {
-        report =
-            export_samples(*feed, options.samples.out,
-                           {options.layout, progress, images, options.gzip, options.shard_samples,
-                            options.samples.threads.value_or(0), options.store_headers});
+        report = export_samples(*feed, options.samples.out,
+                                {options.layout, progress, images, options.gzip,
+                                 options.shard_samples, options.samples.threads.value_or(0),
+                                 options.store_headers, options.format, options.reencode});
       },
       shards ? "repeat the command to continue after the last complete shard" : "nothing is kept");
   if (!done) return shards ? kInterruptedExitCode : kInterrupted;
@@ -56,8 +58,9 @@ int run(const ExportArguments& options) {
                  "; they are left out and counted in the metadata"});
   }
   if (shards) {
-    fmt::print("{}: {}, {}{}\n", printable(options.samples.out), printable(feed->summary()),
+    fmt::print("{}: {}, {}{}{}\n", printable(options.samples.out), printable(feed->summary()),
                counted(report.arrays.size(), "shard"),
+               report.copied ? ", image files copied unchanged (--reencode writes PNG)" : "",
                report.resumed > 0
                    ? fmt::format(" ({} were there already)", counted(report.resumed, "sample"))
                    : "");
@@ -105,8 +108,15 @@ Command add_export(CLI::App& parent) {
                   "webdataset: a folder of tar shards, --out FOLDER, which an interrupted export "
                   "continues. Others: names and layout of the arrays. " +
                       layouts);
+  app->add_option("--format", options->format,
+                  "npz or hdf5: a folder of array files with these arrays, --out FOLDER, which an "
+                  "interrupted export continues; a data set is read from such a folder")
+      ->check(CLI::IsMember({kNpzShards, kHdf5Shards}));
+  app->add_flag("--reencode", options->reencode,
+                "webdataset only: decode image files and write PNG; by default, files that nothing "
+                "resizes or converts are copied unchanged");
   app->add_option("--shard-samples", options->shard_samples,
-                  fmt::format("webdataset only: samples per shard; a shard also ends at 1 GiB "
+                  fmt::format("folders only: samples per shard; a shard also ends at 1 GiB "
                               "(default: {})",
                               options->shard_samples))
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));

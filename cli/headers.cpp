@@ -5,7 +5,7 @@
 #include "core/io/files.h"
 #include "core/text/text.h"
 #include "export/array_file.h"
-#include "export/layouts/webdataset.h"
+#include "export/shard_folder.h"
 #include "generators/own/stored_source.h"
 #include "sources/files/array_input.h"
 #include "train/checkpoint/checkpoint.h"

@@ -57,6 +57,8 @@ void list_formats() {
     print_row(
         "hdf5", "write",
         fmt::format("{}: {}: {}h5 --layout {}", layout.name, layout.arrays, exported, layout.name));
+  print_row("npz, hdf5", "write",
+            "folders of array files: wellspring export --format npz --out FOLDER");
   print_row("webdataset", "write",
             "tar shards: wellspring export --layout webdataset --out FOLDER");
   print_row("trackml", "write", "a folder of tables, for tracker hits: " + exported + "trackml");

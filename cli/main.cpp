@@ -188,6 +188,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   wellspring::cli::open_standard_streams();
+  wellspring::cli::allow_many_files();
   wellspring::cli::say_when_memory_ends();
   std::signal(SIGXFSZ,
               SIG_IGN);  // exceeding the file size limit becomes a failed write with a message

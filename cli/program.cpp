@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
@@ -17,6 +18,7 @@
 #include <new>
 #include <sstream>
 #include <string_view>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace wellspring::cli {
@@ -82,6 +84,14 @@ void open_standard_streams() {
     // open() returns the lowest free number: this one, because all below it are open.
     if (::fcntl(descriptor, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != descriptor) std::abort();
   }
+}
+
+void allow_many_files() {
+  constexpr rlim_t kEnough = 1 << 17;  // above the number of shards that a data set may have
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::max(limit.rlim_cur, std::min(limit.rlim_max, kEnough));
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // a failure leaves the limit as it is
 }
 
 void forget_undelivered() {

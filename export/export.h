@@ -19,6 +19,7 @@ struct ExportReport {
   SetOverflow overflow;  ///< items that did not fit into the rows of a set and were left out
   int abandoned = 0;     ///< removed temporary files or folders of killed exports to the same path
   std::uint64_t resumed = 0;  ///< samples in shards that an earlier export had completed
+  bool copied = false;        ///< the shards hold the image files of the samples, unchanged
 };
 
 struct ExportOptions {
@@ -28,16 +29,18 @@ struct ExportOptions {
   std::function<void(std::uint64_t)> progress = {};
   ImageForm images = {};
   int gzip = 0;                         ///< level of compression from 1 to 9, HDF5 only; 0: none
-  std::uint64_t shard_samples = 10000;  ///< per shard of a WebDataset
+  std::uint64_t shard_samples = 10000;  ///< per shard
   int threads = 0;                      ///< for encoding images; see compute_threads
   bool store_headers = false;           ///< adds stored_headers() to the metadata
+  std::string shards = {};              ///< kNpzShards, kHdf5Shards: a folder of array files
+  bool reencode = false;                ///< kWebDataset: writes PNG even if files could be copied
 };
 
 /// Writes the samples as they are made; memory use does not depend on their number. The file
 /// appears when it is complete. The extension of `path` selects the format: `.npz` (NumPy), `.h5`
 /// or `.hdf5`, `.trackml` (a folder of tables, see trackml.h), or
 /// `.lhe`, `.hepmc` or `.hepmc3` (event records, see event_records.h). The layout kWebDataset
-/// writes a folder of shards (layouts/webdataset.h).
+/// writes a folder of shards (layouts/webdataset.h), and so does `options.shards` (array_shards.h).
 ///
 /// There is one array per column. x is [count, height, width, channels] or [count, features]; the
 /// other columns are [count] or [count, width]. `label` is i64, as PyTorch's losses require.

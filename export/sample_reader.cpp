@@ -10,8 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include <span>
+#include <stdexcept>
 
 namespace wellspring {
+
+void SampleReader::make_files(const std::function<void(const HostSamples&)>&) {
+  throw std::logic_error("the samples have no files");
+}
 
 GeneratorReader::GeneratorReader(Generator& generator, const SampleRange& range,
                                  const SampleMaking& making)

@@ -51,6 +51,10 @@ class SampleReader {
   /// Reserves memory for a batch, loads resident data, makes all samples and passes them to `take`
   /// batch by batch; each batch overwrites the previous one. Call it at most once.
   virtual void make(const std::function<void(const HostSamples&)>& take) = 0;
+  /// True if the samples are the pixels of image files, which nothing resizes or converts. Then
+  /// make_files() can replace make(): its batches hold the files, and no x.
+  virtual bool has_files() const { return false; }
+  virtual void make_files(const std::function<void(const HostSamples&)>& take);
   /// Items that did not fit into the rows of a set, so far.
   virtual SetOverflow overflow() const = 0;
   /// Notes for the user after make(), one per line.

@@ -35,6 +35,8 @@ struct SampleMaking {
 struct HostSamples {
   BatchView rows;               ///< f32
   std::span<const Slot> slots;  ///< [rows] the sample in each row
+  /// [rows] image files instead of x; see SampleReader::make_files.
+  std::span<const std::vector<std::uint8_t>> files = {};
 
   std::int64_t count() const { return rows.size; }
   std::span<const float> x() const {
@@ -64,6 +66,7 @@ struct HostSamples {
  private:
   template <class T>
   std::span<const T> column(const T* data, std::int64_t width) const {
+    if (data == nullptr) return {};
     return {data, static_cast<std::size_t>(rows.size * width)};
   }
 };

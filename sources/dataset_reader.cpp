@@ -15,8 +15,8 @@
 namespace wellspring {
 namespace {
 
-constexpr std::int64_t kBatchBytes = std::int64_t{16} << 20;
-constexpr std::int64_t kMostRows = 4096;  ///< per batch
+constexpr std::int64_t kBatchBytes = std::int64_t{16} << 20;  ///< pixels or files of a batch
+constexpr std::int64_t kMostRows = 4096;                      ///< per batch
 
 SampleOrigin origin_of(const Dataset& data, const std::string& name, const SampleLayout& layout) {
   SampleOrigin origin;
@@ -29,6 +29,16 @@ SampleOrigin origin_of(const Dataset& data, const std::string& name, const Sampl
   origin.info.latents = data.latents();
   origin.info.targets = data.targets();
   return origin;
+}
+
+/// The slots of data set rows from `begin` on.
+std::vector<Slot> slots_of(std::int64_t begin, std::int64_t rows) {
+  std::vector<Slot> slots(static_cast<std::size_t>(rows));
+  for (std::size_t b = 0; b < slots.size(); ++b) {
+    slots[b].sample = slots[b].ordinal = static_cast<std::uint64_t>(begin) + b;
+    slots[b].row = static_cast<std::uint32_t>(b);
+  }
+  return slots;
 }
 
 std::string name_of(const std::filesystem::path& path) {
@@ -102,7 +112,6 @@ void DatasetReader::make(const std::function<void(const HostSamples&)>& take) {
   batch_.plan(memory, "samples", rows, layout_);
   memory.commit();
   const int threads = reading_threads(request_.threads);
-  std::vector<Slot> slots(static_cast<std::size_t>(rows));
   for (std::uint64_t done = skipped_; done < count_;) {
     const auto part = std::min(rows, static_cast<std::int64_t>(count_ - done));
     const BatchView batch = batch_.begin(stream, part);
@@ -110,13 +119,42 @@ void DatasetReader::make(const std::function<void(const HostSamples&)>& take) {
     for_each_row(*data_, threads, begin, begin + part, [&](RowReader& reader, std::int64_t row) {
       read_row(reader, row, batch, row - begin);
     });
-    for (std::int64_t b = 0; b < part; ++b) {
-      Slot& slot = slots[static_cast<std::size_t>(b)];
-      slot.sample = slot.ordinal = static_cast<std::uint64_t>(begin + b);
-      slot.row = static_cast<std::uint32_t>(b);
-    }
-    take({batch_.end(stream, part), std::span(slots).first(static_cast<std::size_t>(part))});
+    take({batch_.end(stream, part), slots_of(begin, part)});
     done += static_cast<std::uint64_t>(part);
+  }
+}
+
+std::int64_t DatasetReader::rows_of_files(std::int64_t begin) const {
+  const auto end = static_cast<std::int64_t>(first_ + count_);
+  std::int64_t row = begin;
+  std::uint64_t bytes = 0;
+  do {
+    bytes += data_->encoded_bytes(row++);
+  } while (row < end && row - begin < kMostRows && bytes < std::uint64_t{kBatchBytes});
+  return row - begin;
+}
+
+void DatasetReader::make_files(const std::function<void(const HostSamples&)>& take) {
+  const int threads = reading_threads(request_.threads);
+  for (std::uint64_t done = skipped_; done < count_;) {
+    const auto begin = static_cast<std::int64_t>(first_ + done);
+    const std::int64_t rows = rows_of_files(begin);
+    std::vector<std::vector<std::uint8_t>> files(static_cast<std::size_t>(rows));
+    for_each_row(*data_, threads, begin, begin + rows, [&](RowReader& reader, std::int64_t row) {
+      std::vector<std::uint8_t>& file = files[static_cast<std::size_t>(row - begin)];
+      reader.read_encoded(row, file);
+      reader.check_encoded(row, file);
+    });
+    std::vector<std::int32_t> labels;
+    for (std::int64_t row = begin; row < begin + rows; ++row) labels.push_back(data_->label(row));
+    std::vector<float> weights(labels.size(), 1.f);
+    BatchView batch;
+    batch.size = rows;
+    batch.layout = layout_;
+    batch.label = labels.data();
+    batch.weight = weights.data();
+    take({batch, slots_of(begin, rows), files});
+    done += static_cast<std::uint64_t>(rows);
   }
 }
 

@@ -30,6 +30,9 @@ class DatasetReader final : public SampleReader {
   std::size_t longest_location() const override;
   std::uint64_t skip(std::uint64_t samples) override { return skipped_ = samples; }
   void make(const std::function<void(const HostSamples&)>& take) override;
+  bool has_files() const override { return data_->is_verbatim(); }
+  /// Checks headers only. Images may differ in size. Errors (data): unreadable, not 8-bit RGB.
+  void make_files(const std::function<void(const HostSamples&)>& take) override;
   SetOverflow overflow() const override { return batch_.overflow(); }
   SampleHeading heading() const override;
   std::string summary() const override;
@@ -39,6 +42,8 @@ class DatasetReader final : public SampleReader {
  private:
   /// Writes data set row `row` into row `b` of the batch.
   void read_row(RowReader& reader, std::int64_t row, const BatchView& batch, std::int64_t b) const;
+  /// Number of rows from `begin` on whose files fill a batch.
+  std::int64_t rows_of_files(std::int64_t begin) const;
 
   DatasetRequest request_;
   std::unique_ptr<Dataset> data_;

@@ -7,6 +7,7 @@
 #include "sources/files/array_images.h"
 #include "sources/files/array_input.h"
 #include "sources/files/data_name.h"
+#include "sources/files/shard_names.h"
 #include "sources/survey.h"
 
 #include <fmt/format.h>
@@ -36,8 +37,10 @@ class ArraySurvey {
       : survey_(survey), watch_(watch), npy_(format == "npy") {
     if (npy_) {
       file_ = open_npy_input(survey.path);
+    } else if (format == "hdf5") {
+      file_ = open_hdf5_input(shard_files(survey.path, &is_hdf5_name).front());
     } else {
-      file_ = format == "hdf5" ? open_hdf5_input(survey.path) : open_npz_input(survey.path);
+      file_ = open_npz_input(shard_files(survey.path, &is_npz_name).front());
     }
     for (const std::string& name : npy_ ? neighbours() : file_->names()) {
       try {

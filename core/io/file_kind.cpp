@@ -192,6 +192,10 @@ std::string_view kind_advice(FileKind kind) {
 
 void refuse_other_kinds(const InputFile& file, std::initializer_list<FileKind> wanted,
                         std::string_view what) {
+  if (file.size() == 0)
+    fail(ErrorKind::data,
+         {fmt::format("{}: the file is empty", file.path().string()),
+          fmt::format("it should be {}", what), "create the file again or copy it again"});
   const FileKind kind = file_kind(file);
   if (kind == FileKind::unknown || std::ranges::count(wanted, kind) != 0) return;
   fail(ErrorKind::data, {fmt::format("{}: not {}", file.path().string(), what),

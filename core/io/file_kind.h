@@ -65,8 +65,8 @@ std::string_view kind_name(FileKind kind);
 /// How to make such a file usable; "" for unknown kinds and for kinds that the program can read.
 std::string_view kind_advice(FileKind kind);
 
-/// Throws a data error if the file is of a known kind other than `wanted`: "x.npz: not an .npz
-/// archive (it is a PyTorch checkpoint)" for `what` = "an .npz archive".
+/// Throws a data error if the file is empty or of a known kind other than `wanted`: "x.npz: not an
+/// .npz archive (it is a PyTorch checkpoint)" for `what` = "an .npz archive".
 void refuse_other_kinds(const InputFile& file, std::initializer_list<FileKind> wanted,
                         std::string_view what);
 

@@ -46,6 +46,9 @@ class Hdf5Handle {
 
 }  // namespace detail
 
+/// Throws a config error, for this path, if the program was built without the library.
+void require_hdf5(const std::filesystem::path& path);
+
 /// Longest text of an attribute, bytes. With names and types it must stay below 64 KiB, the limit
 /// of a message in an object header (HDF5 File Format Specification 3.0, IV.A.2.m).
 inline constexpr std::size_t kLongestHdf5Attribute = 60000;

@@ -21,7 +21,12 @@ bool Hdf5Handle::close() noexcept {
 
 struct Hdf5Writer::Open {};
 
-Hdf5Writer::Hdf5Writer(const std::filesystem::path& path) : file_(path), path_(path) {
+void require_hdf5(const std::filesystem::path& path) {
+  fail_absent(path);
+}
+
+Hdf5Writer::Hdf5Writer(const std::filesystem::path& path, int gzip)
+    : file_(path), path_(path), gzip_(gzip) {
   fail_absent(path);
 }
 Hdf5Writer::~Hdf5Writer() = default;

@@ -1,16 +1,15 @@
 #include "export/layouts/webdataset.h"
 
 #include "core/error.h"
-#include "core/io/atomic_folder.h"
+#include "core/io/file_kind.h"
 #include "core/io/files.h"
 #include "core/io/npy.h"
 #include "core/io/sha256.h"
 #include "core/picture/png.h"
-#include "core/signals.h"
-#include "core/text/plural.h"
 #include "core/text/text.h"
 #include "core/version.h"
 #include "export/layouts/layouts.h"
+#include "export/shard_folder.h"
 #include "kernels/runtime/threads.h"
 
 #include <fmt/format.h>
@@ -30,8 +29,6 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kClasses = "classes.txt";
-constexpr std::uint64_t kShardBytes = std::uint64_t{1} << 30;
-constexpr std::size_t kMostShards = 10'000;  ///< index.json is written after each of them
 constexpr std::size_t kTarBlock = 512;
 
 /// A member of an archive with fixed date and owner, so that equal samples give equal files.
@@ -62,6 +59,20 @@ std::string npy_of(const ArraySpec& spec, std::span<const float> values) {
   return npy_header(spec).append(text_of(bytes_of(values)));
 }
 
+/// Extension of an image file that data sets read.
+const char* image_extension(std::span<const std::uint8_t> file) {
+  switch (file_kind(file)) {
+    case FileKind::jpeg:
+      return ".jpg";
+    case FileKind::png:
+      return ".png";
+    case FileKind::webp:
+      return ".webp";
+    default:
+      return ".ppm";
+  }
+}
+
 template <class Info>
 Json named_values(const std::vector<Info>& columns, std::span<const float> values) {
   Json object = Json::object();
@@ -81,7 +92,10 @@ class SampleEncoder {
     const std::string key = fmt::format("{:09}", number);
     std::string members;
     const auto x = row_of(samples_.x(), row, layout_.elements());
-    if (layout_.kind == SampleKind::image) {
+    if (!samples_.files.empty()) {
+      const std::vector<std::uint8_t>& file = samples_.files[row];
+      add_member(members, key + image_extension(file), bytes_of(file));
+    } else if (layout_.kind == SampleKind::image) {
       add_member(members, key + ".png", encode_png(picture_of(x)));
     } else {
       const bool set = layout_.kind == SampleKind::set;
@@ -160,147 +174,46 @@ std::vector<std::string> encode_rows(const SampleReader& feed, const HostSamples
   return encoded;
 }
 
-/// The folder of an export: its complete shards, and the one that is being written.
-class ShardFolder {
+/// Writes members into the shards of a folder, each of which ends after a number of samples or bytes.
+class TarShards {
  public:
-  ShardFolder(fs::path path, Json settings) : path_(std::move(path)) {
-    index_ = {{"format", kWebDataset},
-              {"complete", false},
-              {"samples", 0},
-              {"shards", Json::array()},
-              {"settings", std::move(settings)}};
-    if (fs::exists(path_)) adopt();
-    make_folders(path_);
-    lock_.emplace(path_, "wait for it to end, or choose another --out");
-    abandoned_ = remove_stale_temporaries(path_);
-  }
+  TarShards(ShardFolder& folder, std::uint64_t most_samples)
+      : folder_(folder), most_samples_(most_samples) {}
 
-  bool complete() const { return index_["complete"]; }
-  /// Samples in complete shards.
-  std::uint64_t samples() const { return index_["samples"]; }
-  int abandoned() const { return abandoned_; }
-
+  /// Adds the members of one sample.
   void add(const std::string& members) {
-    if (!shard_) begin();
+    if (!shard_) shard_.emplace(folder_.path_of(folder_.shards()));
     write(bytes_of(members));
-    ++shard_->samples;
+    ++shard_->entry.samples;
+    if (shard_->entry.samples == most_samples_ || shard_->entry.bytes >= kShardBytes) end();
   }
-  std::uint64_t shard_samples() const { return shard_ ? shard_->samples : 0; }
-  bool full() const { return shard_ && shard_->bytes >= kShardBytes; }
-
-  void end_shard() {
+  /// Completes the last shard.
+  void end() {
+    if (!shard_) return;
     write(bytes_of(std::string(2 * kTarBlock, '\0')));
     shard_->file.commit();
-    index_["shards"].push_back({{"name", shard_->name},
-                                {"samples", shard_->samples},
-                                {"bytes", shard_->bytes},
-                                {"sha256", shard_->hash.hex()}});
-    index_["samples"] = samples() + shard_->samples;
+    shard_->entry.sha256 = shard_->hash.hex();
+    folder_.add(shard_->entry);
     shard_.reset();
-    write_index();
-  }
-
-  void finish(Json metadata) {
-    if (shard_) end_shard();
-    index_["complete"] = true;
-    index_["metadata"] = std::move(metadata);
-    write_index();
-  }
-
-  std::vector<std::string> shard_names() const {
-    std::vector<std::string> names;
-    for (const Json& shard : index_["shards"]) names.push_back(shard["name"]);
-    return names;
   }
 
  private:
   struct Shard {
-    explicit Shard(const fs::path& path) : name(path.filename().string()), file(path) {}
-    std::string name;
+    explicit Shard(const fs::path& path) : file(path), entry{path.filename().string(), 0, 0, ""} {}
     AtomicFile file;
+    ShardEntry entry;
     Sha256 hash = {};
-    std::uint64_t samples = 0, bytes = 0;
   };
 
-  [[noreturn]] void refuse(const std::string& problem, const std::string& why) const {
-    fail(ErrorKind::config,
-         {path_.string() + ": " + problem, why, "choose another --out, or move the folder away"});
-  }
-
-  /// Continues the export in the folder, if it has the same settings.
-  void adopt() {
-    require_folder(path_);
-    const fs::path file = path_ / kShardIndex;
-    if (!fs::exists(file)) {
-      for (const auto& entry : fs::directory_iterator(path_))
-        if (!entry.path().filename().string().starts_with("."))  // left by a killed export
-          refuse("the folder is not empty",
-                 fmt::format("it contains '{}', but no {} of an export",
-                             printable(entry.path().filename().string()), kShardIndex));
-      return;
-    }
-    Json found = Json::parse(read_text(file), nullptr, false);
-    if (!found.is_object() || found.value("format", Json()) != index_["format"])
-      refuse(fmt::format("its {} was not written by an export", kShardIndex), "");
-    if (!same(found.value("settings", Json()), index_["settings"]))
-      refuse("its samples were exported with other settings", difference(found["settings"]));
-    check_shards(found);
-    index_ = std::move(found);
-  }
-
-  /// Compares without regard to the order of keys.
-  static bool same(const Json& a, const Json& b) { return nlohmann::json(a) == nlohmann::json(b); }
-
-  /// The first setting that differs.
-  std::string difference(const Json& found) const {
-    for (const auto& [name, value] : index_["settings"].items()) {
-      const Json other = found.is_object() ? found.value(name, Json()) : Json();
-      if (!same(value, other))
-        return fmt::format("{} is {} there and {} here", name, printable(other.dump()),
-                           printable(value.dump()));
-    }
-    return "it has more settings";
-  }
-
-  void check_shards(const Json& found) const {
-    std::uint64_t samples = 0;
-    try {
-      for (const Json& shard : found.at("shards")) {
-        const fs::path file = path_ / fs::path(shard.at("name").get<std::string>()).filename();
-        std::error_code error;
-        const std::uintmax_t bytes = fs::file_size(file, error);
-        if (error || bytes != shard.at("bytes").get<std::uintmax_t>())
-          refuse(fmt::format("{} is missing, or its size differs from {}", file.filename().string(),
-                             kShardIndex),
-                 "the shard was changed after it was written");
-        samples += shard.at("samples").get<std::uint64_t>();
-      }
-      if (samples != found.at("samples").get<std::uint64_t>() || !found.at("complete").is_boolean())
-        refuse(fmt::format("its {} is damaged", kShardIndex), "its numbers do not add up");
-    } catch (const Json::exception&) {
-      refuse(fmt::format("its {} is damaged", kShardIndex), "it has no complete list of shards");
-    }
-  }
-
-  void begin() {
-    const std::size_t number = index_["shards"].size();
-    if (number == kMostShards)
-      fail(ErrorKind::config, {fmt::format("{}: more than {} shards", path_.string(), kMostShards),
-                               "", "use a larger --shard-samples and another --out"});
-    shard_.emplace(path_ / fmt::format("shard-{:06}.tar", number));
-  }
   void write(Bytes bytes) {
     shard_->file.write(bytes);
     shard_->hash.update(bytes);
-    shard_->bytes += bytes.size();
+    shard_->entry.bytes += bytes.size();
   }
-  void write_index() const { write_file(path_ / kShardIndex, index_.dump(1) + "\n"); }
 
-  fs::path path_;
-  Json index_;
-  std::optional<FolderLock> lock_;
+  ShardFolder& folder_;
+  std::uint64_t most_samples_;
   std::optional<Shard> shard_;
-  int abandoned_ = 0;
 };
 
 /// The classes, if all samples have the same ones.
@@ -319,11 +232,14 @@ ExportReport export_webdataset(SampleReader& feed, const fs::path& path,
     fail(ErrorKind::config,
          {fmt::format("--layout {} cannot be used with '{}'", kWebDataset, path.string()),
           "it writes a folder of shards", "use a name without an extension"});
+  if (!options.shards.empty())
+    fail(ErrorKind::config, {fmt::format("--format cannot be used with --layout {}", kWebDataset),
+                             "its shards are tar files", "leave one of the two out"});
   if (options.images != ImageForm{} || options.gzip > 0)
     fail(ErrorKind::config,
          {fmt::format("--pixels, --channels and --gzip cannot be used with --layout {}",
                       kWebDataset),
-          "its images are 8-bit PNG", "leave them out"});
+          "its images are 8-bit files", "leave them out"});
   const int channels = feed.layout().channels;
   if (feed.layout().kind == SampleKind::image && channels != 1 && channels != 3)
     layouts::refuse(kWebDataset, fmt::format("a PNG has 1 or 3 channels, not {}", channels));
@@ -331,24 +247,24 @@ ExportReport export_webdataset(SampleReader& feed, const fs::path& path,
   settings["dense_labels"] = feed.layout().planes > 0;
   settings["shard_samples"] = options.shard_samples;
   settings["version"] = kVersion;
-  ShardFolder folder(path, std::move(settings));
-  ExportReport report{{}, {}, folder.abandoned()};
-  report.resumed = folder.samples();
+  const bool copied = feed.has_files() && !options.reencode;
+  if (copied) settings["images"] = "copied";
+  ShardFolder folder(path, kWebDataset, ".tar", std::move(settings));
+  ExportReport report{{}, {}, folder.abandoned(), folder.samples(), copied};
   if (!folder.complete()) {
     const std::uint64_t done = folder.samples();
     const int threads = compute_threads(options.threads).count;
+    TarShards shards(folder, options.shard_samples);
     std::uint64_t next = feed.skip(done);  // number of the batch's first sample
-    if (next < feed.count())
-      feed.make([&](const HostSamples& samples) {
-        const std::int64_t begin = done > next ? static_cast<std::int64_t>(done - next) : 0;
-        for (const std::string& members : encode_rows(feed, samples, begin, next, threads)) {
-          if (members.empty()) continue;  // in a complete shard
-          folder.add(members);
-          if (folder.shard_samples() == options.shard_samples || folder.full()) folder.end_shard();
-        }
-        next += static_cast<std::uint64_t>(samples.count());
-        if (options.progress) options.progress(next);
-      });
+    const auto take = [&](const HostSamples& samples) {
+      const std::int64_t begin = done > next ? static_cast<std::int64_t>(done - next) : 0;
+      for (const std::string& members : encode_rows(feed, samples, begin, next, threads))
+        if (!members.empty()) shards.add(members);  // empty: in a complete shard
+      next += static_cast<std::uint64_t>(samples.count());
+      if (options.progress) options.progress(next);
+    };
+    if (next < feed.count()) copied ? feed.make_files(take) : feed.make(take);
+    shards.end();
     const std::vector<std::string> classes = common_classes(feed);
     if (!classes.empty()) write_file(path / kClasses, join(classes, "\n") + "\n");
     Json metadata = export_metadata(feed, options);
@@ -356,7 +272,7 @@ ExportReport export_webdataset(SampleReader& feed, const fs::path& path,
     if (done > 0 && metadata.contains("overflow")) metadata["overflow"] = nullptr;
     folder.finish(std::move(metadata));
   }
-  report.arrays = folder.shard_names();
+  report.arrays = folder.names();
   report.overflow = feed.overflow();
   return report;
 }

@@ -61,6 +61,10 @@ void RowReader::decode(std::int64_t /*row*/, std::span<const std::uint8_t> /*byt
   throw std::logic_error("RowReader: rows are not encoded");
 }
 
+void RowReader::check_encoded(std::int64_t /*row*/, std::span<const std::uint8_t> /*bytes*/) {
+  throw std::logic_error("RowReader: rows are not encoded");
+}
+
 void for_each_row(const Dataset& data, int threads, std::int64_t begin, std::int64_t end,
                   const std::function<void(RowReader&, std::int64_t)>& work,
                   const std::function<void(std::int64_t)>& begun) {

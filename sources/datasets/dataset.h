@@ -40,6 +40,8 @@ class RowReader {
   /// they encode. Errors as for read().
   virtual void read_encoded(std::int64_t row, std::vector<std::uint8_t>& bytes);
   virtual void decode(std::int64_t row, std::span<const std::uint8_t> bytes, std::uint8_t* out);
+  /// Checks the header of a row's file, except the size of the image. Errors as for read().
+  virtual void check_encoded(std::int64_t row, std::span<const std::uint8_t> bytes);
 };
 
 /// Labelled rows of one layout, numbered from 0. Everything but the rows' bytes is known after
@@ -74,8 +76,12 @@ class Dataset {
   virtual std::unique_ptr<RowReader> reader() const = 0;
   /// True if rows must be decoded: the data set is one of image files.
   virtual bool encoded() const { return false; }
+  /// True if a row is the pixels of its file, 8-bit RGB, which nothing resizes or converts.
+  virtual bool is_verbatim() const { return false; }
   /// Only if encoded(): size of a row's file. Data error: it cannot be opened.
   virtual std::uint64_t encoded_bytes(std::int64_t row) const;
+  /// True if an export scaled the values as its run's `normalise` says.
+  virtual bool normalised() const { return false; }
   /// Host memory, in bytes, that the set needs for rows that it cannot read in place.
   virtual std::uint64_t held_bytes() const { return 0; }
   /// Reads these rows into `memory` [held_bytes()], which must outlive all readers. Call it before

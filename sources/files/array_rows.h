@@ -40,8 +40,7 @@ class ArrayRows : public Dataset {
   std::string place(std::int64_t row) const override;
   std::string summary() const override;
   std::string size_advice(ImageSize size) const override;
-  /// True if an export scaled the values as its run's `normalise` says.
-  bool normalised() const { return normalised_; }
+  bool normalised() const override { return normalised_; }
 
  protected:
   /// `labelled`: false if there are no true labels, so that all labels are 0.

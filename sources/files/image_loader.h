@@ -48,6 +48,9 @@ class ImageLoader final : public RowReader {
   void read_encoded(std::int64_t image, std::vector<std::uint8_t>& bytes) override;
   void decode(std::int64_t image, std::span<const std::uint8_t> encoded,
               std::uint8_t* row) override;
+  void check_encoded(std::int64_t image, std::span<const std::uint8_t> encoded) override {
+    checked_header(image, encoded);
+  }
   /// Reads only the header. Errors: the same as for read(), except damage after the header.
   void check(std::int64_t image) override;
   /// Decodes an image of any size and discards it. Errors: the same as for read().

@@ -365,8 +365,12 @@ void ImageSet::read(std::int64_t image, std::vector<std::uint8_t>& bytes,
     return;
   }
   if (is_archive()) {
-    bytes.resize(std::min(entry.bytes, most));
-    archives_[entry.archive].read(entry.offset, std::as_writable_bytes(std::span(bytes)));
+    const std::string& head = heads_[entry.head];
+    bytes.assign(head.begin(), head.end());
+    bytes.resize(std::min(head.size() + entry.bytes, most));
+    if (bytes.size() > head.size())
+      archives_[entry.archive].read(entry.offset,
+                                    std::as_writable_bytes(std::span(bytes).subspan(head.size())));
     return;
   }
   const InputFile file(root_ / entry.path);
@@ -377,7 +381,8 @@ void ImageSet::read(std::int64_t image, std::vector<std::uint8_t>& bytes,
 std::uint64_t ImageSet::encoded_bytes(std::int64_t image) const {
   const Image& entry = at(image);
   if (is_zip()) return members_[entry.offset].size;
-  return is_archive() ? entry.bytes : InputFile(root_ / entry.path).size();
+  return is_archive() ? heads_[entry.head].size() + entry.bytes
+                      : InputFile(root_ / entry.path).size();
 }
 
 std::int64_t ImageSet::images_of_class(std::int32_t label) const {

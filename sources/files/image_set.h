@@ -75,8 +75,10 @@ class ImageSet {
   static ImageSet open_shards(const ShardOptions& options);
 
   /// The same for TFRecord files, whose records (tf.train.Example) hold an image file and a label
-  /// each. `image` and `label` name features, "" those that TensorFlow and TFDS write. Reads every
-  /// record once. Errors (data): as open_shards() and read_tfrecords().
+  /// each. `image` and `label` name features, "" those that TensorFlow and TFDS write. An image can
+  /// also be raw: height * width * depth bytes, with these numbers in features; it is then read as a
+  /// PGM (depth 1) or PPM (depth 3). Reads every record once. Errors (data): as open_shards() and
+  /// read_tfrecords(); raw pixels of another number of bytes; empty files.
   static ImageSet open_records(const ShardOptions& options);
 
   std::int64_t size() const { return static_cast<std::int64_t>(images_.size()); }
@@ -115,6 +117,7 @@ class ImageSet {
     std::int32_t label = 0;
     std::uint64_t offset = 0, bytes = 0;  ///< position in a tar archive; offset: index in members_
     std::uint32_t archive = 0;            ///< index in archives_
+    std::uint32_t head = 0;               ///< index in heads_
   };
   const Image& at(std::int64_t image) const { return images_[static_cast<std::size_t>(image)]; }
   std::string location_of(const Image& image) const;
@@ -142,6 +145,8 @@ class ImageSet {
   std::vector<InputFile> archives_;               ///< empty for a folder
   FileKind archive_kind_ = FileKind::unknown;
   std::vector<ZipEntry> members_;  ///< members of a zip archive
+  /// Bytes before the stored ones in the result of read(): PPM and PGM headers of raw pixels.
+  std::vector<std::string> heads_ = {""};
   std::vector<std::string> classes_;
   std::vector<Image> images_;
   std::int64_t hidden_ = 0, others_ = 0, skipped_ = 0;

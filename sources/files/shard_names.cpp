@@ -74,6 +74,14 @@ bool is_tar_name(const std::string& name) {
   return name.ends_with(".tar");
 }
 
+bool is_npz_name(const std::string& name) {
+  return name.ends_with(".npz");
+}
+
+bool is_hdf5_name(const std::string& name) {
+  return name.ends_with(".h5") || name.ends_with(".hdf5");
+}
+
 bool is_tfrecord_name(const std::string& name) {
   if (name.ends_with(".tfrecord") || name.ends_with(".tfrecords")) return true;
   const auto digits = [&](std::size_t begin, std::size_t end) {
@@ -89,6 +97,7 @@ bool is_tfrecord_name(const std::string& name) {
 
 std::vector<fs::path> shard_files(const fs::path& path, bool (*is_shard)(const std::string& name)) {
   std::error_code error;
+  if (fs::is_regular_file(path, error)) return {path};
   if (!fs::is_directory(path, error)) {
     std::vector<std::string> names;
     expand(path.string(), path.string(), names);

@@ -9,6 +9,10 @@ namespace wellspring {
 
 /// "a.tar".
 bool is_tar_name(const std::string& name);
+/// "a.npz".
+bool is_npz_name(const std::string& name);
+/// "a.h5", "a.hdf5".
+bool is_hdf5_name(const std::string& name);
 /// "a.tfrecord", "a.tfrecords", "a-train.tfrecord-00000-of-00005", "train-00000-of-01024".
 bool is_tfrecord_name(const std::string& name);
 

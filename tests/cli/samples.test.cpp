@@ -11,8 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <csignal>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace wellspring::test {
@@ -92,6 +94,42 @@ TEST(Pack, WritesADataSetThatExportReads) {
     const Outcome refused = wellspring(all);
     EXPECT_EQ(refused.exit_code, 2) << refused.err;
     expect_parts(refused.err, {part});
+  }
+}
+
+// Killed as soon as the index lists a shard.
+TEST(Pack, ContinuesAfterAKill) {
+  const TemporaryFolder folder;
+  const auto words = [](const std::string& out) {
+    return split_words(
+        "pack shapes --count 6000 --size 16 --format npz --shard-samples 300 --out " + out);
+  };
+  ASSERT_EQ(wellspring(words("whole"), folder.path()).exit_code, 0);
+  std::vector<std::string> all = words("parts");
+  all.insert(all.begin(), wellspring_path());
+  Process process(all, folder.path());
+  const auto index = [&](const char* name) {
+    return nlohmann::json::parse(slurp(folder.path() / name / "index.json"), nullptr, false);
+  };
+  while (process.running() && !index("parts").is_object()) std::this_thread::yield();
+  if (process.running()) process.send(SIGKILL);
+  process.wait();
+  const Outcome outcome = wellspring(words("parts"), folder.path());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  expect_parts(outcome.out, {"20 shards", "samples were there already"});
+  EXPECT_EQ(index("parts")["shards"], index("whole")["shards"]);
+}
+
+// Every shard stays open.
+TEST(Pack, HasMoreShardsThanTheUsualNumberOfOpenFiles) {
+  const TemporaryFolder folder;
+  const std::string limited = "ulimit -Sn 40; " + wellspring_path();
+  for (const char* form : {"--format npz", "--layout webdataset"}) {
+    const Outcome outcome =
+        shell(limited + " pack noise --count 60 --size 4 --shard-samples 1 --out a " + form +
+                  " && " + limited + " export a --out a.npz && rm -r a a.npz",
+              folder.path());
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   }
 }
 

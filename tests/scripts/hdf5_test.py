@@ -80,6 +80,28 @@ class Hdf5(unittest.TestCase):
                 np.testing.assert_array_equal(file[name][:], plain[name])
             self.assertEqual(json.loads(file["metadata"][()])["generator"], "ginkgo")
 
+    def test_packed_folders(self):
+        arguments = ["shapes", "--count", "25", "--size", "6", "--plane"]
+        packed = ["--format", "hdf5", "--shard-samples", "10"]
+        folder = self.export("packed", *arguments, *packed)
+        arrays = self.export("arrays", *arguments, "--format", "npz", "--shard-samples", "10")
+        index = json.loads((folder / "index.json").read_text())
+        self.assertEqual([shard["samples"] for shard in index["shards"]], [10, 10, 5])
+        with np.load(self.export("whole.npz", *arguments)) as whole:
+            first = 0
+            for shard in index["shards"]:
+                rows = slice(first, first + shard["samples"])
+                with h5py.File(folder / shard["name"]) as file, \
+                        np.load(arrays / shard["name"].replace(".h5", ".npz")) as plain:
+                    self.assertEqual(set(file), set(whole.files))
+                    for name in set(whole.files) - {"metadata"}:
+                        np.testing.assert_array_equal(file[name][:], whole[name][rows], name)
+                        np.testing.assert_array_equal(plain[name], whole[name][rows], name)
+                first += shard["samples"]
+            self.assertEqual(first, 25)
+            with np.load(self.export("again.npz", "packed")) as again:
+                np.testing.assert_array_equal(again["x"], np.rint(whole["x"] * 255).astype(np.float32) / np.float32(255))
+
     def write_showers(self, name, **options):
         """Writes a file in the challenge's format: f64, compressed; showers are exact multiples of 1/8 MeV."""
         showers = np.arange(40 * 6).reshape(40, 6) / 8

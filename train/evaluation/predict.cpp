@@ -3,7 +3,6 @@
 #include "core/error.h"
 #include "core/text/text.h"
 #include "kernels/batch/batch_columns.h"
-#include "sources/files/array_rows.h"
 #include "sources/files/format.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/model_file.h"
@@ -107,8 +106,7 @@ std::string check_samples(const RunConfig& config, const SampleLayout& input) {
           found.kind != input.kind
               ? "use files with samples of that kind"
               : "store the same features in the same order as in the training data"});
-  const auto* const arrays = dynamic_cast<const ArrayRows*>(rows.get());
-  if (images || arrays == nullptr || !arrays->normalised()) return "";
+  if (images || !rows->normalised()) return "";
   return fmt::format(
       "{}: according to its metadata, the run that exported it had normalised the values; they are "
       "now normalised again, as in training: export with data.normalise=none, or add it to "

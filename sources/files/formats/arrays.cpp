@@ -5,11 +5,14 @@
 #include "core/io/idx.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
+#include "export/shard_folder.h"
 #include "sources/files/array_images.h"
 #include "sources/files/array_input.h"
 #include "sources/files/array_rows.h"
 #include "sources/files/data_name.h"
 #include "sources/files/format.h"
+#include "sources/files/shard_names.h"
+#include "sources/files/sharded_rows.h"
 #include "sources/files/stored_sets.h"
 #include "sources/files/truth_columns.h"
 
@@ -535,7 +538,10 @@ class ArrayFileRows final : public ArrayRows {
 };
 
 constexpr const char* kFiles =
-    "PATH is one file of arrays. columns: x [rows, features] of numbers (events), or images "
+    "PATH is a file of arrays, or several: a folder of them (one that `wellspring pack` has "
+    "written "
+    "needs no format: key), or train-{00..15}.npz. columns: x [rows, features] of numbers "
+    "(events), or images "
     "(below), "
     "or for sets x [all items, features] and offsets [rows + 1], from 0 to the number of items; "
     "optional label [rows], integers, or [rows, classes], one-hot, and target [rows, numbers]; "
@@ -558,10 +564,12 @@ constexpr const char* kImages =
 constexpr const char* kHeld =
     " Compressed arrays, and arrays in Fortran order, are held in host memory.";
 
-template <auto Open>
-std::unique_ptr<Dataset> open_file(const DatasetRequest& request) {
-  return std::make_unique<ArrayFileRows>(request, Open(request.path),
-                                         array_table().read(request.settings, request.place));
+template <auto Open, auto IsShard>
+std::unique_ptr<Dataset> open_files(const DatasetRequest& request) {
+  const ArraySettings settings = array_table().read(request.settings, request.place);
+  return open_sharded_rows(request, IsShard, [&](const DatasetRequest& file) {
+    return std::make_unique<ArrayFileRows>(file, Open(file.path), settings);
+  });
 }
 
 std::unique_ptr<Dataset> open_npy(const DatasetRequest& request) {
@@ -600,8 +608,10 @@ DatasetFormat hdf5_format() {
       std::string(kFiles) + kImages +
           " Compressed arrays are read chunk by chunk: in random order, each row costs a chunk.",
       array_table().rows(),
-      [](const fs::path& path) { return path.extension() == ".h5" || path.extension() == ".hdf5"; },
-      open_file<open_hdf5_input>};
+      [](const fs::path& path) {
+        return is_hdf5_name(path.filename().string()) || is_shard_folder(path, ".h5");
+      },
+      open_files<open_hdf5_input, is_hdf5_name>};
 }
 
 DatasetFormat npz_format() {
@@ -610,8 +620,10 @@ DatasetFormat npz_format() {
           "numpy.savez_compressed",
           std::string(kFiles) + kImages + kHeld,
           array_table().rows(),
-          [](const fs::path& path) { return path.extension() == ".npz"; },
-          open_file<open_npz_input>};
+          [](const fs::path& path) {
+            return is_npz_name(path.filename().string()) || is_shard_folder(path, ".npz");
+          },
+          open_files<open_npz_input, is_npz_name>};
 }
 
 DatasetFormat npy_format() {

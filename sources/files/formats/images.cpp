@@ -2,6 +2,7 @@
 // Formats `webdataset` and `tfrecord`: shards of samples, each with an image and a label.
 #include "core/error.h"
 #include "core/text/plural.h"
+#include "export/shard_folder.h"
 #include "sources/files/format.h"
 #include "sources/files/image_loader.h"
 #include "sources/files/image_set.h"
@@ -159,6 +160,10 @@ class ImageRows final : public Dataset {
     return rules_.advice("resize", size.to_string()) + " (with a centre crop)";
   }
   bool encoded() const override { return true; }
+  bool is_verbatim() const override {
+    return !rules_.resize.given() && rules_.canvas == 0 && !rules_.convert &&
+           rules_.rotation == ExifRotation::apply && rules_.shape.channels == 3;
+  }
   std::uint64_t encoded_bytes(std::int64_t row) const override { return set_.encoded_bytes(row); }
   std::unique_ptr<RowReader> reader() const override {
     return std::make_unique<ImageLoader>(set_, rules_);
@@ -264,13 +269,6 @@ bool is_shard_pattern(const std::filesystem::path& path) {
   return name.find('{') != std::string::npos && name.ends_with(".tar");
 }
 
-/// A folder that `wellspring pack` has written.
-bool is_packed_folder(const std::filesystem::path& path) {
-  std::error_code missing;
-  return std::filesystem::is_regular_file(path / "index.json", missing) &&
-         std::filesystem::is_regular_file(path / "shard-000000.tar", missing);
-}
-
 /// Compressed archives are refused when they are opened, with the command that decompresses them.
 bool is_tar(const std::filesystem::path& path) {
   if (is_shard_pattern(path)) return false;
@@ -306,7 +304,7 @@ DatasetFormat webdataset_format() {
       "needs no format: key.",
       shard_table().rows(),
       [](const std::filesystem::path& path) {
-        return is_shard_pattern(path) || is_packed_folder(path);
+        return is_shard_pattern(path) || is_shard_folder(path, ".tar");
       },
       open_shards};
 }

@@ -73,7 +73,10 @@ TEST(FileKind, RefusesOtherKinds) {
                        }),
       {"/f: not an .npz archive (it is a PyTorch checkpoint)", "scripts/torch-weights"});
   refuse_other_kinds(write(zip("a.npy")), {FileKind::npz}, "an .npz archive");
-  refuse_other_kinds(write(""), {FileKind::npz}, "an .npz archive");
+  test::expect_parts(
+      test::message_of(ErrorKind::data,
+                       [&] { refuse_other_kinds(write(""), {FileKind::npz}, "an .npz archive"); }),
+      {"the file is empty", "it should be an .npz archive"});
   refuse_other_kinds(write("text"), {FileKind::npz}, "an .npz archive");
 }
 

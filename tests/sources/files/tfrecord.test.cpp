@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -142,7 +144,7 @@ TEST_F(Records, RefuseDamagedFiles) {
   append_number(absurd, masked_crc(crc32c(bytes_of(absurd))));
   expect_parts(refused(absurd + good), {"record 0", "ends within a record"});
   expect_parts(refused("\x1f\x8b\x08" + good), {"compressed", "gzip -d"});
-  expect_parts(refused(""), {"no samples"});
+  expect_parts(refused(""), {"x.tfrecord: the file is empty"});
 }
 
 TEST_F(Records, RefuseMessagesThatAreNoExamples) {
@@ -179,6 +181,81 @@ TEST_F(Records, RefuseMissingAndOtherFeatures) {
   EXPECT_EQ(set.size(), 1);
   EXPECT_EQ(set.skipped(), 1);
   EXPECT_EQ(set.location(0), (folder / "y.tfrecord").string() + ": record 1");
+}
+
+/// The entries of a record with raw pixels, as TensorFlow's converters name them.
+Entries raw(const std::string& pixels, std::int64_t height, std::int64_t width,
+            std::optional<std::int64_t> depth, const std::string& name = "image_raw") {
+  Entries entries = {{"height", packed(height)},
+                     {"width", packed(width)},
+                     {name, bytes_list(pixels)},
+                     {"label", packed(0)}};
+  if (depth) entries.emplace_back("depth", packed(*depth));
+  return entries;
+}
+
+TEST_F(Records, HoldRawPixels) {
+  const Bytes rgb = noise_rgb(5, 4, 1), small = noise_rgb(2, 2, 2);
+  const std::string pixels(rgb.begin(), rgb.end());
+  const auto read = [&](const Entries& entries, std::vector<ParamSetting> settings = {}) {
+    spill(folder / "a.tfrecord", framed(example(entries)));
+    const auto rows =
+        open_dataset({.path = folder / "a.tfrecord", .settings = std::move(settings)});
+    EXPECT_EQ(rows->layout().sample.shape(), (SampleShape{4, 5, 3}));
+    Bytes row(rgb.size());
+    const auto reader = rows->reader();
+    reader->check(0);
+    reader->read(0, row.data());
+    return row;
+  };
+  EXPECT_EQ(read(raw(pixels, 4, 5, 3)), rgb);
+  EXPECT_EQ(read(raw(pixels, 4, 5, {}, "image/raw")), rgb);
+  EXPECT_EQ(read(raw(pixels, 4, 5, 3, "image")), rgb);
+  EXPECT_EQ(read(raw(pixels, 4, 5, 3, "pixels"), {{"image", "pixels", {}}}), rgb);
+  EXPECT_EQ(read({{"image/height", packed(4)},
+                  {"image/width", packed(5)},
+                  {"image/channels", packed(3)},
+                  {"image/raw", bytes_list(pixels)},
+                  {"label", packed(0)}}),
+            rgb);
+  Bytes grey;
+  for (std::size_t i = 0; i < 20; ++i) grey.insert(grey.end(), 3, rgb[i]);
+  EXPECT_EQ(read(raw(pixels.substr(0, 20), 4, 5, 1), {{"on_convert", "convert", {}}}), grey);
+  // An image file in image_raw, as in TensorFlow's tutorial, and records of several sizes.
+  const Bytes png = encode_png(rgb, 5, 4);
+  EXPECT_EQ(read(raw({png.begin(), png.end()}, 4, 5, 3)), rgb);
+  spill(folder / "b.tfrecord", framed(example(raw(pixels, 4, 5, 3))) +
+                                   framed(example(raw({small.begin(), small.end()}, 2, 2, 3))) +
+                                   framed(example(raw({png.begin(), png.end()}, 4, 5, 3))) +
+                                   framed(example(raw(pixels, 4, 5, 3))));
+  const ImageSet set = open("b.tfrecord");
+  EXPECT_EQ(image(set, 0), "P6\n5 4\n255\n" + pixels);
+  EXPECT_EQ(image(set, 1), "P6\n2 2\n255\n" + std::string(small.begin(), small.end()));
+  EXPECT_EQ(image(set, 2), std::string(png.begin(), png.end()));
+  EXPECT_EQ(image(set, 3), image(set, 0));
+  EXPECT_EQ(set.encoded_bytes(0), image(set, 0).size());
+  std::vector<std::uint8_t> first;
+  for (const std::uint64_t most : {std::uint64_t{3}, std::uint64_t{11}, std::uint64_t{20}}) {
+    set.read(0, first, most);
+    EXPECT_EQ(std::string(first.begin(), first.end()), image(set, 0).substr(0, most));
+  }
+}
+
+TEST_F(Records, RefuseRawPixelsOfAnotherSize) {
+  const auto of = [&](const Entries& entries) { return refused(framed(example(entries))); };
+  const std::string twelve(12, 'x');
+  expect_parts(of(raw(twelve, 2, 3, 3)), {"record 0", "'image_raw' has 12 bytes",
+                                          "height 2, width 3 and depth 3 ask for 18"});
+  expect_parts(of(raw(twelve, 2, 3, 2)), {"1 or 3 channels"});
+  expect_parts(of(raw(twelve, 2, 3, {})), {"depth 1 or 3"});
+  expect_parts(of(raw(twelve, 1'000'000, 1'000'000, 1'000'000)), {"12 bytes"});
+  for (const std::int64_t extent : {std::int64_t{0}, std::int64_t{-4}, std::int64_t{1'000'001},
+                                    std::numeric_limits<std::int64_t>::max()})
+    expect_parts(of(raw(twelve, extent, 3, 1)), {"'height' is not a whole number from 1 to"});
+  expect_parts(of({{"image_raw", bytes_list(twelve)}, {"label", packed(0)}}),
+               {"'image_raw' is no image file", "no features height and width"});
+  expect_parts(of({{"height", floats(1)}, {"image_raw", bytes_list(twelve)}, {"label", packed(0)}}),
+               {"'height' is not a whole number"});
 }
 
 TEST_F(Records, AreRecognisedByTheirNames) {

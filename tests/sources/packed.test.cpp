@@ -1,0 +1,310 @@
+// Folders that `pack` writes: they are read as the same rows, interrupted ones are continued, and
+// image files are copied.
+#include "core/io/sha256.h"
+#include "core/signals.h"
+#include "export/array_shards.h"
+#include "export/layouts/webdataset.h"
+#include "export/shard_folder.h"
+#include "sources/dataset_reader.h"
+#include "sources/files/tar.h"
+#include "tests/sources/files/hdf5_testing.h"
+#include "tests/support/dataset_fixtures.h"
+#include "tests/support/error_testing.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace wellspring::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kCount = 23, kShard = 5;
+
+/// Everything that a data set tells about its rows.
+struct Rows {
+  RowLayout layout;
+  std::vector<std::string> classes;
+  std::vector<Bytes> bytes;
+  std::vector<std::int32_t> label;
+  std::vector<float> latents, targets;
+  friend bool operator==(const Rows&, const Rows&) = default;
+};
+
+Rows rows_of(const Dataset& data) {
+  Rows rows{data.layout(), data.classes(), {}, {}, {}, {}};
+  const auto reader = data.reader();
+  std::vector<float> latents(data.latents().size()), targets(data.targets().size());
+  for (std::int64_t row = data.size(); row-- > 0;) {  // from shard to shard, backwards
+    Bytes bytes(static_cast<std::size_t>(data.layout().bytes()));
+    reader->check(row);
+    reader->read(row, bytes.data());
+    rows.bytes.push_back(std::move(bytes));
+    rows.label.push_back(data.label(row));
+    data.read_latents(row, latents.data());
+    data.read_targets(row, targets.data());
+    rows.latents.insert(rows.latents.end(), latents.begin(), latents.end());
+    rows.targets.insert(rows.targets.end(), targets.begin(), targets.end());
+  }
+  return rows;
+}
+
+ExportOptions shards_of(const std::string& format) {
+  ExportOptions options;
+  options.shards = format;
+  options.shard_samples = kShard;
+  return options;
+}
+
+class Packed : public DatasetFiles {
+ protected:
+  static ExportReport pack(const std::string& generator, const fs::path& out,
+                           const ExportOptions& options) {
+    GeneratorReader feed(make_generator(generator, 8), {3, 10, kCount}, {Device::cpu(), 7, 1});
+    return export_samples(feed, out, options);
+  }
+  static ExportReport pack_files(const DatasetRequest& request, const fs::path& out,
+                                 const ExportOptions& options) {
+    DatasetReader feed(request, 0, {});
+    return export_samples(feed, out, options);
+  }
+  static std::map<std::string, std::string> files_of(const fs::path& folder) {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::directory_iterator(folder))
+      if (entry.path().filename() != ".lock")
+        files[entry.path().filename().string()] = slurp(entry.path());
+    return files;
+  }
+  /// Members of the first tar shard, by name.
+  static std::map<std::string, std::string> members_of(const fs::path& folder) {
+    std::map<std::string, std::string> members;
+    const InputFile file(folder / shard_name(0, ".tar"));
+    for (const TarMember& member : read_tar_index(file)) {
+      std::string content(member.bytes, '\0');
+      file.read(member.offset, std::as_writable_bytes(std::span(content)));
+      members[member.path] = content;
+    }
+    return members;
+  }
+};
+
+TEST_F(Packed, GeneratedSamplesAreReadLikeThoseOfOneFile) {
+  for (const char* generator : {"shapes", "ee_mumu", "ginkgo"}) {
+    for (const auto& [format, extension] :
+         {std::pair(kNpzShards, ".npz"), std::pair(kHdf5Shards, ".h5")}) {
+      const std::string name = fmt::format("{}-{}", generator, format);
+      const ExportReport report = pack(generator, path(name), shards_of(format));
+      EXPECT_EQ(report.arrays.size(), 5u);
+      pack(generator, path(name + extension), {"columns", {}});
+      const auto shards = open(name);
+      EXPECT_EQ(rows_of(*shards), rows_of(*open(name + extension))) << name;
+      EXPECT_EQ(shards->size(), static_cast<std::int64_t>(kCount));
+      EXPECT_EQ(shards->location(12),
+                fmt::format("{}: row 2", (path(name) / shard_name(2, extension)).string()));
+      expect_parts(shards->summary(), {"23 rows", "5 shards"});
+    }
+  }
+}
+
+TEST_F(Packed, RowsOfFilesAreReadAsBefore) {
+  const LabelledImages images = labelled_noise(3, 4, 6);
+  write_as_folder(path("photos"), images);
+  const Rows before = rows_of(*open("photos"));
+  ExportOptions bytes = shards_of(kNpzShards);
+  bytes.images.pixels = ElementType::u8;
+  pack_files({.path = path("photos")}, path("bytes"), bytes);
+  pack_files({.path = path("photos")}, path("reals"), shards_of(kHdf5Shards));
+  EXPECT_EQ(rows_of(*open("bytes")), before);
+  EXPECT_EQ(rows_of(*open("reals")), before);
+}
+
+TEST_F(Packed, TheIndexHasTheChecksumOfEveryShard) {
+  pack("shapes", path("s"), shards_of(kNpzShards));
+  const nlohmann::json index = nlohmann::json::parse(slurp(path("s") / kShardIndex));
+  EXPECT_EQ(index["format"], kNpzShards);
+  EXPECT_EQ(index["complete"], true);
+  EXPECT_EQ(index["samples"], kCount);
+  EXPECT_EQ(index["metadata"]["sources"][0]["name"], "shapes");
+  ASSERT_EQ(index["shards"].size(), 5u);
+  EXPECT_EQ(index["shards"][4]["samples"], 3);
+  for (const nlohmann::json& shard : index["shards"]) {
+    const std::string bytes = slurp(path("s") / shard["name"].get<std::string>());
+    EXPECT_EQ(shard["bytes"], bytes.size());
+    EXPECT_EQ(shard["sha256"], Sha256().update(bytes_of(bytes)).hex());
+  }
+}
+
+// Interrupted after every batch in turn, each time by the first one that it makes.
+TEST_F(Packed, GoesOnAfterAnInterruptionWithTheSameBytes) {
+  for (const char* generator : {"shapes", "ginkgo"}) {
+    for (const char* format : {kNpzShards, kHdf5Shards}) {
+      const fs::path whole = path(fmt::format("{}-{}-whole", generator, format)),
+                     parts = path(fmt::format("{}-{}", generator, format));
+      pack(generator, whole, shards_of(format));
+      ExportOptions stopping = shards_of(format);
+      stopping.progress = [](std::uint64_t done) {
+        if (done < kCount) throw Interrupted{};
+      };
+      std::vector<std::uint64_t> resumed;
+      while (resumed.empty()) {
+        try {
+          resumed.push_back(pack(generator, parts, stopping).resumed);
+        } catch (const Interrupted&) {
+          ASSERT_EQ(nlohmann::json::parse(slurp(parts / kShardIndex))["complete"], false);
+        }
+      }
+      EXPECT_EQ(resumed, std::vector<std::uint64_t>{20});  // 5, 10, 15 before
+      EXPECT_EQ(files_of(parts).size(), files_of(whole).size());
+      for (const auto& [name, bytes] : files_of(whole))
+        EXPECT_TRUE(name == kShardIndex || files_of(parts)[name] == bytes) << name;
+      const auto before = files_of(parts);
+      EXPECT_EQ(pack(generator, parts, shards_of(format)).resumed, kCount);
+      EXPECT_EQ(files_of(parts), before) << "a complete export stays as it is";
+    }
+  }
+}
+
+TEST_F(Packed, RefusesOtherFoldersAndSettings) {
+  pack("shapes", path("s"), shards_of(kNpzShards));
+  const auto refused_as = [&](const std::string& out, const ExportOptions& options) {
+    return message_of(ErrorKind::config, [&] { pack("shapes", path(out), options); });
+  };
+  ExportOptions other = shards_of(kNpzShards);
+  other.shard_samples = 6;
+  expect_parts(refused_as("s", other), {"shard_samples is 5 there and 6 here"});
+  other = shards_of(kNpzShards);
+  other.images.pixels = ElementType::u8;
+  expect_parts(refused_as("s", other), {"pixels is \"f32\" there and \"u8\" here"});
+  expect_parts(refused_as("s", shards_of(kHdf5Shards)), {"another format", "\"npz\" there"});
+  expect_parts(refused_as("s.npz", shards_of(kNpzShards)),
+               {"--format npz", "without an extension"});
+  expect_parts(refused_as("t", shards_of("csv")), {"unknown format of shards 'csv'"});
+  other = shards_of(kNpzShards);
+  other.gzip = 3;
+  expect_parts(refused_as("t", other), {"--gzip"});
+  other = shards_of(kNpzShards);
+  other.layout = kWebDataset;
+  expect_parts(refused_as("t", other), {"--format cannot be used with --layout webdataset"});
+  other = shards_of(kNpzShards);
+  other.reencode = true;
+  expect_parts(refused_as("t", other), {"--reencode"});
+  spill(path("s") / shard_name(1, ".npz"), "short");
+  expect_parts(refused_as("s", shards_of(kNpzShards)),
+               {"shard-000001.npz is missing, or its size"});
+}
+
+/// Files of other programs: rows of two features, and labels.
+class ArrayShards : public Packed {
+ protected:
+  void add(const std::string& name, const std::vector<std::int64_t>& labels, int features = 2,
+           bool named = true) const {
+    NpzWriter file(path(name));
+    const auto rows = static_cast<std::int64_t>(labels.size());
+    const std::vector<float> x(labels.size() * static_cast<std::size_t>(features), 1.f);
+    file.add("x", {ElementType::f32, {rows, features}}, bytes_of(x));
+    if (named) file.add("label", {ElementType::i64, {rows}}, bytes_of(labels));
+    file.commit();
+  }
+};
+
+TEST_F(ArrayShards, AreJoinedInTheOrderOfTheirNames) {
+  add("a-0.npz", {2, 0, 0});
+  add("a-1.npz", {0, 1, 2, 1});
+  const auto labels = [&](const DatasetRequest& request) {
+    const auto data = open_dataset(request);
+    std::vector<std::int32_t> labels;
+    for (std::int64_t row = 0; row < data->size(); ++row) labels.push_back(data->label(row));
+    EXPECT_EQ(data->classes(), (std::vector<std::string>{"0", "1", "2"}));
+    return labels;
+  };
+  using Labels = std::vector<std::int32_t>;
+  EXPECT_EQ(labels({.path = path("a-{0..1}.npz")}), (Labels{2, 0, 0, 0, 1, 2, 1}));
+  EXPECT_EQ(labels({.path = path("a-{1,0}.npz")}), (Labels{0, 1, 2, 1, 2, 0, 0}));
+  EXPECT_EQ(labels({.path = path(""), .format = "npz"}), (Labels{2, 0, 0, 0, 1, 2, 1}));
+  EXPECT_EQ(labels({.path = path("a-{0..1}.npz"), .limit_per_class = 1}), (Labels{2, 0, 1}));
+  EXPECT_EQ(labels({.path = path("a-1.npz")}), (Labels{0, 1, 2, 1}));
+}
+
+TEST_F(ArrayShards, RefusesFilesThatDiffer) {
+  add("a.npz", {0, 1});
+  add("b.npz", {0, 1}, 3);
+  expect_parts(refused("{a,b}.npz"),
+               {"b.npz: rows are event of 3 features", "a.npz: event of 2 features"});
+  expect_parts(refused("{a,c}.npz"), {"c.npz"});
+  fs::create_directory(path("none"));
+  expect_parts(
+      message_of(ErrorKind::data, [&] { open_dataset({.path = path("none"), .format = "npz"}); }),
+      {"none: no shards"});
+}
+
+TEST_F(Packed, ImageFilesAreCopied) {
+  const Bytes jpeg = encode_jpeg(noise_rgb(9, 7, 1), 9, 7),
+              png = encode_png(noise_rgb(5, 8, 2), 5, 8),
+              webp = encode_webp(noise_rgb(6, 6, 3), 6, 6);
+  write_bytes(path("p") / "a/1.jpeg", jpeg);
+  write_bytes(path("p") / "a/2.png", png);
+  write_bytes(path("p") / "b/3.webp", webp);
+  const ExportReport report = pack_files({.path = path("p")}, path("s"), {kWebDataset});
+  EXPECT_TRUE(report.copied);
+  const auto members = members_of(path("s"));
+  EXPECT_EQ(members.at("000000000.jpg"), std::string(jpeg.begin(), jpeg.end()));
+  EXPECT_EQ(members.at("000000001.png"), std::string(png.begin(), png.end()));
+  EXPECT_EQ(members.at("000000002.webp"), std::string(webp.begin(), webp.end()));
+  EXPECT_EQ(members.at("000000002.cls"), "1");
+  const nlohmann::json truth = nlohmann::json::parse(members.at("000000001.json"));
+  EXPECT_EQ(truth["location"], (path("p") / "a/2.png").string());
+  const std::vector<ParamSetting> resized = {{"resize", "6", {}}},
+                                  named = {{"resize", "6", {}}, {"classes", "classes.txt", {}}};
+  EXPECT_EQ(rows_of(*open("s", named)), rows_of(*open("p", resized)));
+  // The same members as of a shard with decoded images, but for the image.
+  const ExportReport again =
+      pack_files({.path = path("p"), .settings = resized}, path("decoded"), {kWebDataset});
+  EXPECT_FALSE(again.copied);
+  const auto decoded = members_of(path("decoded"));
+  EXPECT_EQ(decoded.at("000000001.json"), members.at("000000001.json"));
+  EXPECT_EQ(decoded.count("000000000.jpg"), 0u);
+  EXPECT_EQ(rows_of(*open("decoded", {{"classes", "classes.txt", {}}})),
+            rows_of(*open("p", resized)));
+}
+
+TEST_F(Packed, ImageFilesAreDecodedIfAskedOrIfSomethingChangesThem) {
+  write_as_folder(path("p"), labelled_noise(2, 3, 6));
+  ExportOptions options{kWebDataset};
+  EXPECT_TRUE(pack_files({.path = path("p")}, path("copied"), options).copied);
+  for (const auto& [key, value] :
+       {std::pair("canvas", "8"), std::pair("on_convert", "convert"), std::pair("exif", "ignore")})
+    EXPECT_FALSE(
+        pack_files({.path = path("p"), .settings = {{key, value, {}}}}, path(key), options).copied)
+        << key;
+  options.reencode = true;
+  EXPECT_FALSE(pack_files({.path = path("p")}, path("png"), options).copied);
+  const std::vector<ParamSetting> classes = {{"classes", "classes.txt", {}}};
+  EXPECT_EQ(rows_of(*open("png", classes)), rows_of(*open("p")));
+  EXPECT_EQ(rows_of(*open("copied", classes)), rows_of(*open("p")));
+  expect_parts(message_of(ErrorKind::config,
+                          [&] { pack_files({.path = path("p")}, path("copied"), options); }),
+               {"other settings"});
+}
+
+TEST_F(Packed, CopyingRefusesFilesThatCannotBeReadBack) {
+  const LabelledImages images = labelled_noise(2, 3, 6);
+  write_as_folder(path("p"), images);
+  const fs::path file = path("p") / images.classes.back() / "x.jpg";
+  write_bytes(file, encode_jpeg(noise_rgb(6, 6, 1), 6, 6, JpegKind::grey));
+  const auto refused_copy = [&] {
+    return message_of(ErrorKind::data,
+                      [&] { pack_files({.path = path("p")}, path("s"), {kWebDataset}); });
+  };
+  expect_parts(refused_copy(), {"x.jpg: greyscale image", "on_convert"});
+  write_bytes(file, {'n', 'o'});
+  expect_parts(refused_copy(), {"x.jpg"});
+}
+
+}  // namespace
+}  // namespace wellspring::test
