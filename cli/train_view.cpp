@@ -132,11 +132,12 @@ void TrainView::on_plan(const PlanReport& plan) {
   progress_.emplace(std::move(options));
 }
 
-void TrainView::on_graph(const GraphCensus& census) {
+void TrainView::on_graph(const GraphCensus& census, std::uint64_t steps) {
   // The marks of --trace are functions of the host.
   const std::string calls =
       census.host_nodes > 0 ? ", " + counted(census.host_nodes, "host call") : "";
-  say(fmt::format("step graph: {}, {}, {} on the device, {}{}", counted(census.kernels, "kernel"),
+  const std::string graph = steps == 1 ? "step graph" : fmt::format("graph of {} steps", steps);
+  say(fmt::format("{}: {}, {}, {} on the device, {}{}", graph, counted(census.kernels, "kernel"),
                   counted(census.memsets, "fill"),
                   counted(census.copies_on_device, "copy", "copies"),
                   counted(census.host_to_device + census.device_to_host, "host transfer"), calls));

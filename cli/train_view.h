@@ -32,7 +32,7 @@ class TrainView : public TrainObserver {
   void on_memory(const std::string& table) override;
   void on_work(const std::string& what, std::uint64_t done, std::uint64_t total) override;
   void on_plan(const PlanReport& plan) override;
-  void on_graph(const GraphCensus& census) override;
+  void on_graph(const GraphCensus& census, std::uint64_t steps) override;
   void on_step_metrics(const StepReport& report) override;
   void on_evaluation(const EvaluationReport& report) override;
   void on_checkpoint(const CheckpointReport& report) override;

@@ -348,12 +348,12 @@ void DatasetSource::start(const SlotAssignment& assignment, std::uint32_t index)
                                     static_cast<int>(spec_.ahead));
 }
 
-void DatasetSource::before_step(Stream& stream, std::uint64_t step) {
-  if (ring_) ring_->before_step(stream, step);
+void DatasetSource::before_step(Stream& stream, std::uint64_t step, std::uint64_t count) {
+  if (ring_) ring_->before_step(stream, step, count);
 }
 
-void DatasetSource::after_step(Stream& stream, std::uint64_t step) {
-  if (ring_) ring_->after_step(stream, step);
+void DatasetSource::after_step(Stream& stream, std::uint64_t step, std::uint64_t count) {
+  if (ring_) ring_->after_step(stream, step, count);
 }
 
 }  // namespace wellspring

@@ -42,8 +42,8 @@ class DatasetSource final : public Source {
                   std::int64_t count, const BatchView& batch) override;
   void start(const SlotAssignment& assignment, std::uint32_t index) override;
   bool streams() const override { return !resident_; }
-  void before_step(Stream& stream, std::uint64_t step) override;
-  void after_step(Stream& stream, std::uint64_t step) override;
+  void before_step(Stream& stream, std::uint64_t step, std::uint64_t count) override;
+  void after_step(Stream& stream, std::uint64_t step, std::uint64_t count) override;
 
  private:
   std::int64_t row_bytes() const { return data_->layout().bytes(); }

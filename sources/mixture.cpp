@@ -234,13 +234,13 @@ void Mixture::load(Stream& stream) {
   }
 }
 
-void Mixture::before_step(Stream& stream, std::uint64_t step) {
+void Mixture::before_step(Stream& stream, std::uint64_t step, std::uint64_t count) {
   const TraceSpan span(stages::kFetch, static_cast<std::int64_t>(step));
-  for (const auto& source : sources_) source->before_step(stream, step);
+  for (const auto& source : sources_) source->before_step(stream, step, count);
 }
 
-void Mixture::after_step(Stream& stream, std::uint64_t step) {
-  for (const auto& source : sources_) source->after_step(stream, step);
+void Mixture::after_step(Stream& stream, std::uint64_t step, std::uint64_t count) {
+  for (const auto& source : sources_) source->after_step(stream, step, count);
 }
 
 void Mixture::emit(Stream& stream, const StepState* state, const BatchView& batch) {

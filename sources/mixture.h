@@ -6,7 +6,7 @@
 //     mixture.plan(memory, batch, steps);
 //     memory.commit();
 //     mixture.load(stream);
-//     each step:  before_step, [recorded: emit, ..., end_step], after_step
+//     each launch of one step or several:  before_step, [recorded: emit, ..., end_step], after_step
 #pragma once
 
 #include "core/config/params.h"
@@ -64,10 +64,11 @@ class Mixture {
   /// Call after commit: uploads tables and resident data. Blocks.
   void load(Stream& stream);
 
-  void before_step(Stream& stream, std::uint64_t step);
+  /// `count`: steps that are launched together.
+  void before_step(Stream& stream, std::uint64_t step, std::uint64_t count = 1);
   /// Enqueues the slots of the step in `state` and every source's part of the batch.
   void emit(Stream& stream, const StepState* state, const BatchView& batch);
-  void after_step(Stream& stream, std::uint64_t step);
+  void after_step(Stream& stream, std::uint64_t step, std::uint64_t count = 1);
 
   /// Evaluation: fills `count` rows with samples of one source's evaluation range, starting at
   /// `first`, in plain order, without augmentation; further rows repeat the first. Overwrites

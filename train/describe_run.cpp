@@ -47,6 +47,8 @@ void describe_run(PlanReport& plan, const RunConfig& config, const RunContext& c
   plan.precision = to_string(task.compute());
   constexpr std::array kModes = {"off", "on", "check"};
   plan.graph = kModes.at(static_cast<std::size_t>(config.train.graph));
+  if (config.train.steps_per_launch > 1)
+    plan.graph += fmt::format(", {} per launch", counted(config.train.steps_per_launch, "step"));
   plan.model = config.model.name;
   plan.parameters = task.parameters().count();
   plan.frozen = task.parameters().frozen_count();

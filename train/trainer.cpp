@@ -18,6 +18,7 @@
 #include "train/step/step.h"
 #include "train/step/step_marks.h"
 #include "train/step/step_runner.h"
+#include "train/step_launcher.h"
 
 #include <fmt/format.h>
 
@@ -55,10 +56,8 @@ class Trainer::Impl {
   std::optional<FinishReport> finished_before();
   RunStatus train_and_evaluate();
   RunStatus train_loop();
-  std::optional<Error> prepare();
-  void advance() { advance(runner_); }
-  /// `marks` may be null.
-  void advance(StepRunner& runner, StepMarks* marks = nullptr);
+  /// Prepares and launches steps before `last`. `marks` may be null.
+  void advance(StepRunner& runner, std::uint64_t last, StepMarks* marks = nullptr);
   StepTimes time_kept_steps(std::uint64_t count);
   void keep_batches();
   void not_trained_since(Clock::time_point begin);
@@ -95,6 +94,7 @@ class Trainer::Impl {
   SupervisedTask task_;
   Evaluator evaluator_;
   TrainingStep step_;
+  StepLauncher launcher_{config, context_, mixture_, task_};
   MetricsWindows windows_;
   StepRunner runner_;
   BestKeeper best_;
@@ -105,7 +105,6 @@ class Trainer::Impl {
   std::optional<RunFolder> folder_;  ///< nullopt: writes nothing
   std::vector<double> rates_;
   std::uint64_t first_step_ = 0;               ///< first step of this process
-  std::optional<std::uint64_t> prepared_;      ///< step whose data is available
   std::optional<std::uint64_t> evaluated_at_;  ///< step of the last evaluation
   std::optional<EvaluationReport> last_evaluation_;
   std::optional<CheckpointReport> last_checkpoint_;
@@ -127,10 +126,12 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
       step_(config, mixture_, task_, context_, options_.kept_batches),
       windows_(context_, step_.ring(), [this](const WindowLines& window) { on_window(window); }),
       runner_(
-          config.train.graph, [this](Stream& stream) { step_.enqueue(stream); }, context_.memory),
+          config.train.graph, [this](Stream& stream) { step_.enqueue(stream); }, context_.memory,
+          config.train.steps_per_launch),
       best_(config, task_.heads()),
       data_alone_(
-          config.train.graph, [this](Stream& s) { step_.enqueue_data(s); }, context_.memory, 0),
+          config.train.graph, [this](Stream& s) { step_.enqueue_data(s); }, context_.memory,
+          config.train.steps_per_launch, 0),
       state_(config, context_, mixture_, task_, step_, best_) {
   commit_memory();
   // Lock the folder before reading its checkpoint: another process could be replacing it.
@@ -148,15 +149,16 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
   task_.select_phase(step);
   clock_.resume(start.training_seconds);
   describe_run(plan, config, context_, mixture_, task_, folder_ ? &*folder_ : nullptr);
-  runner_.on_record([this](const GraphCensus& recorded) {
-    census = recorded;
-    observer_.on_graph(recorded);
+  runner_.on_record([this](const GraphCensus& recorded, std::uint64_t graph_steps) {
+    if (graph_steps == 1) census = recorded;
+    observer_.on_graph(recorded, graph_steps);
   });
   windows_.open(stream_, step - step % log_every(), step);
 }
 
 void Trainer::Impl::commit_memory() {
   mixture_.plan(context_.memory, context_.share, steps());
+  launcher_.expect_rows();
   context_.memory.check(config.memory_limit());
   observer_.on_memory(context_.memory.table());
   context_.memory.commit(config.memory_limit());
@@ -227,12 +229,19 @@ RunStatus Trainer::Impl::train_and_evaluate() {
 RunStatus Trainer::Impl::train_loop() {
   not_trained_since(Clock::now());
   RunDecision decision;
+  bool damage_ahead = false;
   while (step < steps()) {
-    const std::optional<Error> damage = prepare();
+    const std::uint64_t count = launcher_.next(runner_, step, damage_ahead ? step + 1 : steps());
+    const std::optional<Error> damage = launcher_.prepare(step, count);
     decision = decide(context_, clock_, best_, damage.has_value());
+    if (decision.damaged && count > 1) {
+      damage_ahead = true;  // trains up to the damaged step
+      continue;
+    }
     if (decision.damaged) end_damaged(context_, step, damage, save_progress());
     if (decision.end) break;
-    advance();
+    launcher_.launch(runner_, step, count);
+    step += count;
     if (folder_ && brings_a_source(mixture_, step - 1)) save_preview();
     if (step % log_every() == 0) windows_.close(stream_, step);
     if (step == steps()) break;  // run() writes the last checkpoint
@@ -261,32 +270,20 @@ void Trainer::Impl::not_trained_since(Clock::time_point begin) {
   windows_.interrupt(stream_, step);
 }
 
-/// Makes the data of the next step available. Returns the damage that this rank has found in it.
-std::optional<Error> Trainer::Impl::prepare() {
-  try {
-    mixture_.before_step(stream_, step);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::data) throw;
-    return error;
-  }
-  prepared_ = step;
-  return std::nullopt;
-}
-
-void Trainer::Impl::advance(StepRunner& runner, StepMarks* marks) {
-  if (prepared_ != step)
-    if (const auto damage = prepare()) fail_data(*damage);
+void Trainer::Impl::advance(StepRunner& runner, std::uint64_t last, StepMarks* marks) {
+  std::uint64_t count = launcher_.next(runner, step, last);
+  std::optional<Error> damage = launcher_.prepare(step, count);
+  if (damage && count > 1) damage = launcher_.prepare(step, count = 1);  // it may be further ahead
+  if (damage) fail_data(*damage);
   if (marks != nullptr) marks->data_ready();
-  const auto begin = Clock::now();
-  if (task_.select_phase(step)) runner_.restart(stream_);
-  runner.run(stream_, step);
-  if (context_.device().is_cpu()) stream_.active_threads()->step(seconds_since(begin));
-  mixture_.after_step(stream_, step++);
+  launcher_.launch(runner, step, count);
+  step += count;
+  if (marks != nullptr) marks->launch_ended(count);
 }
 
 void Trainer::Impl::train_until(std::uint64_t last) {
   while (step < last) {
-    advance();
+    advance(runner_, last);
     if (step % log_every() == 0) windows_.close(stream_, step);
   }
   windows_.flush(stream_);
@@ -296,12 +293,11 @@ StepTimes Trainer::Impl::time_steps(std::uint64_t count, TimedPart part) {
   train_until(std::max(step, first_step_ + StepRunner::kWarmUpSteps) + 1);
   if (part == TimedPart::without_data) return time_kept_steps(count);
   StepRunner& runner = part == TimedPart::whole ? runner_ : data_alone_;
-  if (part == TimedPart::data_alone) advance(runner);  // records it
+  if (part == TimedPart::data_alone) advance(runner, step + 1);  // records it
   StepMarks marks(stream_, count);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    advance(runner, &marks);
+  for (const std::uint64_t last = step + count; step < last;) {
+    advance(runner, last, &marks);
     if (step % log_every() == 0) windows_.close(stream_, step);
-    marks.step_ended();
   }
   const StepTimes times = marks.times();
   windows_.flush(stream_);
@@ -325,7 +321,8 @@ void Trainer::Impl::keep_batches() {
       step_.keep(stream_, k);
     }
     kept_.emplace_back(
-        config.train.graph, [this, k](Stream& s) { step_.enqueue_kept(s, k); }, context_.memory, 0);
+        config.train.graph, [this, k](Stream& s) { step_.enqueue_kept(s, k); }, context_.memory,
+        config.train.steps_per_launch, 0);
   }
 }
 

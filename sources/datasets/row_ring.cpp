@@ -3,6 +3,7 @@
 #include "core/measure/trace.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace wellspring {
 
@@ -223,10 +224,11 @@ void RowRing::copy_places(std::uint64_t step) {
   }
 }
 
-void RowRing::before_step(Stream& stream, std::uint64_t step) {
-  const bool again = started_ && step + 1 == next_step_;  // --graph check runs a step twice
+void RowRing::before_step(Stream& stream, std::uint64_t step, std::uint64_t count) {
+  if (count > ahead_) throw std::logic_error("a launch has more steps than the ring");
+  const bool again = started_ && count == 1 && step + 1 == next_step_;  // its rows are still there
   if (!again && (!started_ || step != next_step_)) restart(stream, step);
-  while (copied_to_ <= step) {
+  while (copied_to_ < step + count) {
     list_step(copied_to_);
     // The threads can read this step's rows only after the rows they overwrite are released.
     while (freed_to_ < copied_to_ && start(copied_to_ + 1) > start(freed_to_) + memory_.rows) {
@@ -235,8 +237,8 @@ void RowRing::before_step(Stream& stream, std::uint64_t step) {
     reading_.wait_for(start(copied_to_ + 1));
     enqueue_copy(step, copied_to_);
   }
-  // Copy further steps whose rows are already read. The ring holds `ahead` whole shares, so these
-  // copies overwrite only rows of steps launched before this one.
+  // Copy further steps whose rows are already read. The ring holds `ahead` whole shares, so all
+  // these copies overwrite only rows of steps launched before this one.
   while (copied_to_ < step + ahead_ && copied_to_ < assignment_.steps &&
          copied_to_ < sequence_.end_step() &&
          (freed_to_ + ahead_ > copied_to_ || copied(freed_to_).done()) &&
@@ -245,12 +247,12 @@ void RowRing::before_step(Stream& stream, std::uint64_t step) {
   }
   while (freed_to_ < copied_to_ && copied(freed_to_).done()) release_oldest();
   list_further(step);
-  copied(step).wait(stream);
-  next_step_ = step + 1;
+  copied(step + count - 1).wait(stream);  // copies keep the order of steps
 }
 
-void RowRing::after_step(Stream& stream, std::uint64_t step) {
-  consumed(step).record(stream);
+void RowRing::after_step(Stream& stream, std::uint64_t step, std::uint64_t count) {
+  for (next_step_ = step; next_step_ < step + count; ++next_step_)
+    consumed(next_step_).record(stream);
 }
 
 }  // namespace wellspring

@@ -82,10 +82,11 @@ class RowRing {
   RowRing(Device device, const Dataset& data, int threads, Memory memory,
           const SlotAssignment& assignment, std::uint32_t source, int ahead);
 
-  /// Makes `stream` wait until the rows of `step` are on the device, and starts the copies of later
-  /// steps that are ready. Steps must come in order; any other step restarts the ring there.
-  void before_step(Stream& stream, std::uint64_t step);
-  void after_step(Stream& stream, std::uint64_t step);
+  /// Makes `stream` wait until the rows of `count` steps from `step` on are on the device, and starts
+  /// the copies of later steps that are ready. `count`: at most `ahead`. Steps must come in order; any
+  /// other step restarts the ring there.
+  void before_step(Stream& stream, std::uint64_t step, std::uint64_t count);
+  void after_step(Stream& stream, std::uint64_t step, std::uint64_t count);
 
  private:
   std::int64_t start(std::uint64_t step) const { return sequence_.start(step); }
@@ -113,7 +114,7 @@ class RowRing {
   bool started_ = false;
   std::uint64_t first_step_ = 0;  ///< first step since the last restart
   std::int64_t first_entry_ = 0;  ///< first entry of first_step_
-  std::uint64_t next_step_ = 0;   ///< expected by before_step
+  std::uint64_t next_step_ = 0;   ///< not launched yet
   std::uint64_t copied_to_ = 0;   ///< copies of steps before it are enqueued
   std::uint64_t freed_to_ = 0;    ///< staging rows of steps before it are free
 };

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace wellspring {
@@ -56,6 +57,32 @@ TEST(Nodes, OfAResnet18At32Pixels) {
 
 TEST(Nodes, OfADeepSet) {
   expect_golden("deepset", "ginkgo.yaml", {});
+}
+
+// A launch of four steps has the nodes of one step four times, in order, and no others.
+TEST(Nodes, OfSeveralStepsRepeatThoseOfOne) {
+  struct Recorded : TrainObserver {
+    void on_graph(const GraphCensus& census, std::uint64_t steps) override {
+      graphs.emplace_back(steps, census);
+    }
+    std::vector<std::pair<std::uint64_t, GraphCensus>> graphs;
+  } recorded;
+  TrainerOptions options;
+  options.write_files = false;
+  Trainer trainer(RunConfig::load(kSource / "configs/ginkgo.yaml",
+                                  std::vector<std::string>{"device=cuda:0", "train.batch=32",
+                                                           "train.steps_per_launch=4"}),
+                  recorded, options);
+  trainer.train_until(3);
+  ASSERT_EQ(recorded.graphs.size(), 2u);
+  const auto& [one, step] = recorded.graphs[0];
+  const auto& [four, launch] = recorded.graphs[1];
+  EXPECT_EQ(one, 1u);
+  EXPECT_EQ(four, 4u);
+  EXPECT_TRUE(launch.no_host_transfer());
+  ASSERT_EQ(launch.nodes.size(), 4 * step.nodes.size());
+  for (std::size_t i = 0; i < launch.nodes.size(); ++i)
+    EXPECT_EQ(launch.nodes[i].name, step.nodes[i % step.nodes.size()].name) << i;
 }
 
 }  // namespace

@@ -129,10 +129,12 @@ class Watched final : public Source {
   void start(const SlotAssignment& assignment, std::uint32_t index) override {
     inner_.start(assignment, index);
   }
-  void before_step(Stream& stream, std::uint64_t step) override {
-    inner_.before_step(stream, step);
+  void before_step(Stream& stream, std::uint64_t step, std::uint64_t count) override {
+    inner_.before_step(stream, step, count);
   }
-  void after_step(Stream& stream, std::uint64_t step) override { inner_.after_step(stream, step); }
+  void after_step(Stream& stream, std::uint64_t step, std::uint64_t count) override {
+    inner_.after_step(stream, step, count);
+  }
 
  private:
   Source& inner_;

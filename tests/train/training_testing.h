@@ -51,12 +51,14 @@ struct Listener : TrainObserver {
   std::vector<StepReport> steps;
   std::vector<EvaluationReport> evaluations;
   std::vector<CheckpointReport> checkpoints;
-  GraphCensus census;
+  GraphCensus census, launch_census;  ///< one step; several steps
   int plans = 0, finishes = 0;
   std::uint64_t interrupt_at = UINT64_MAX;
 
   void on_plan(const PlanReport&) override { ++plans; }
-  void on_graph(const GraphCensus& graph) override { census = graph; }
+  void on_graph(const GraphCensus& graph, std::uint64_t graph_steps) override {
+    (graph_steps == 1 ? census : launch_census) = graph;
+  }
   void on_step_metrics(const StepReport& report) override {
     steps.push_back(report);
     if (report.step >= interrupt_at) request_interrupt();

@@ -107,6 +107,11 @@ const ParamTable<TrainConfig>& train_table() {
                   {{"off", GraphMode::off}, {"on", GraphMode::on}, {"check", GraphMode::check}},
                   "on: record the step once and replay it; check: also compare with eager steps")
           .may_change()
+          .integer("steps_per_launch", &TrainConfig::steps_per_launch, {1, 1024}, "steps",
+                   "steps that a GPU runs in one launch; where metrics, an evaluation or a "
+                   "checkpoint are due earlier, it runs single steps; signals and max_time are "
+                   "noticed between launches; the weights do not change")
+          .may_change()
           .flag("sync_batch_norm", &TrainConfig::sync_batch_norm,
                 "batch norms use the statistics of the rows of all ranks")
           .choice("convolutions", &TrainConfig::convolutions,
@@ -211,6 +216,23 @@ void check_length(const ConfigNode& node, const TrainConfig& train,
                 "set eval.every to the number of steps between evaluations");
 }
 
+/// Refuses launches that never fit between two steps where the host acts.
+void check_launches(const ConfigNode& node, const TrainConfig& train,
+                    const EvaluationConfig& evaluation) {
+  const std::int64_t steps = train.steps_per_launch;
+  const auto expect = [&](const char* key, std::int64_t every) {
+    if (every == 0 || steps <= every || steps == 1) return;
+    node.at("steps_per_launch")
+        .refuse(fmt::format("{} with {}: {}", steps, key, every),
+                fmt::format("a launch ends where {} is due, so that none would have {} steps", key,
+                            steps),
+                fmt::format("set steps_per_launch to at most {}, or a larger {}", every, key));
+  };
+  expect("train.log_every", train.log_every);
+  expect("train.checkpoint_every", train.checkpoint_every);
+  expect("eval.every", evaluation.every);
+}
+
 /// Refuses batches that do not consist of whole samples, and self-supervised losses without views.
 void check_views(const ConfigNode& root, RunConfig& config) {
   const std::int64_t views = config.data.views, batch = config.train.batch;
@@ -313,6 +335,7 @@ RunConfig RunConfig::read(const ConfigDocument& document, const std::string& def
   const ConfigNode train = root.section("train");
   config.train = train.read(train_table());
   check_length(train, config.train, config.evaluation);
+  check_launches(train, config.train, config.evaluation);
   if (config.train.steps > 0) expect_unfrozen_within(config.train.steps, config.optimizer);
   config.check_sample_ids(train.location());
   expect_mixable(config.heads, config.data.mix);

@@ -64,7 +64,8 @@ struct TrainConfig {
   GraphMode graph = GraphMode::on;
   bool sync_batch_norm = false;
   ConvolutionPlans convolutions = ConvolutionPlans::fastest;
-  bool store_headers = false;  ///< checkpoints contain the text of generators in headers
+  bool store_headers = false;         ///< checkpoints contain the text of generators in headers
+  std::int32_t steps_per_launch = 1;  ///< largest number; see train/step_launcher.h
 };
 
 enum class HeadInit : std::uint8_t { keep, reset };

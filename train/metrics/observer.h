@@ -201,7 +201,8 @@ class TrainObserver {
   virtual void on_work(const std::string& /*what*/, std::uint64_t /*done*/,
                        std::uint64_t /*total*/) {}
   virtual void on_plan(const PlanReport&) {}
-  virtual void on_graph(const GraphCensus&) {}
+  /// A recorded graph of one step, or of `steps` steps that are launched together.
+  virtual void on_graph(const GraphCensus&, std::uint64_t /*steps*/) {}
   virtual void on_step_metrics(const StepReport&) {}
   virtual void on_evaluation(const EvaluationReport&) {}
   virtual void on_checkpoint(const CheckpointReport&) {}

@@ -16,10 +16,13 @@ StepTimes StepMarks::times() {
   stream_.synchronize();
   StepTimes times;
   times.wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  for (std::size_t i = 2; i < recorded_; i += 2) {
-    const Event& before = *marks_[i - 2];
-    times.steps.push_back(1e-3 * marks_[i]->milliseconds_since(before));
-    times.waits.push_back(1e-3 * marks_[i - 1]->milliseconds_since(before));
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const Event& before = *marks_[2 * i];
+    const double seconds_per_ms = 1e-3 / static_cast<double>(steps_[i]);
+    times.waits.insert(times.waits.end(), steps_[i],
+                       seconds_per_ms * marks_[2 * i + 1]->milliseconds_since(before));
+    times.steps.insert(times.steps.end(), steps_[i],
+                       seconds_per_ms * marks_[2 * i + 2]->milliseconds_since(before));
   }
   return times;
 }
@@ -32,10 +35,13 @@ StepTimes time_repeated(std::span<StepRunner> runners, bool first, Stream& strea
   for (std::size_t k = 1; first && k < runners.size(); ++k)
     runners[k].run(stream, step);  // records
   StepMarks marks(stream, count);
-  for (std::uint64_t i = 0; i < count; ++i) {
+  std::size_t k = 0;
+  for (std::uint64_t done = 0, steps = 0; done < count; done += steps) {
+    StepRunner& runner = runners[k++ % runners.size()];
+    steps = runner.next_launch(count - done);
     marks.data_ready();
-    runners[i % runners.size()].run(stream, step);
-    marks.step_ended();
+    runner.run(stream, step, steps);
+    marks.launch_ended(steps);
   }
   const StepTimes times = marks.times();
   state.restore(stream, memory.state());

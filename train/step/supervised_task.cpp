@@ -63,11 +63,9 @@ SupervisedTask::SupervisedTask(const RunConfig& config, RunContext& context, DTy
       context.memory.reserve<float>("workspace", "gradient norm", ops::gradient_norm_partials());
 }
 
-bool SupervisedTask::select_phase(std::uint64_t step) {
+std::size_t SupervisedTask::select_phase(std::uint64_t step) {
   const auto after = std::ranges::upper_bound(phases_, step);
-  const std::size_t before =
-      std::exchange(phase_, static_cast<std::size_t>(after - phases_.begin()) - 1);
-  return phase_ != before;
+  return phase_ = static_cast<std::size_t>(after - phases_.begin()) - 1;
 }
 
 bool SupervisedTask::hides(const BatchView& batch) const {

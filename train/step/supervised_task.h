@@ -38,9 +38,13 @@ class SupervisedTask {
   /// input.
   SupervisedTask(const RunConfig& config, RunContext& context, DType compute, Input input);
 
-  /// Selects the network of a step. True if it differs from the network before: record the step
-  /// again.
-  bool select_phase(std::uint64_t step);
+  /// Selects the network of a step. Returns the number of its phase; another one is another step to
+  /// record.
+  std::size_t select_phase(std::uint64_t step);
+  /// First step that another network trains; UINT64_MAX: none.
+  std::uint64_t next_phase() const {
+    return phase_ + 1 < phases_.size() ? phases_[phase_ + 1] : UINT64_MAX;
+  }
   /// Enqueues the network on pass.batch; outside training also the averages of heads.
   void forward(const Pass& pass);
   /// [batch, outputs of all heads and features] f32, after forward().
