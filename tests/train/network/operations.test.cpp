@@ -290,7 +290,7 @@ std::vector<Rules> ways_to_freeze(const std::set<std::string>& names) {
   return ways;
 }
 
-constexpr std::int64_t kShards = 3;  // of 1, 1 and 2 rows
+constexpr std::int64_t kShards = 3;  // they have 1, 1 and 2 rows
 
 class Operations : public ops::test::OperationTest {
  protected:
