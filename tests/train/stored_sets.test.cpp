@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kRun = R"(name: sets
+constexpr const char* kSetRun = R"(name: sets
 seed: 7
 device: cpu
 threads: 1
@@ -36,7 +36,7 @@ struct StoredSets : ::testing::Test {
   RunConfig run(const fs::path& out, const std::string& storage = "resident",
                 std::vector<std::string> overrides = {}) const {
     overrides.push_back("out=" + out.string());
-    return RunConfig::parse(fmt::format(kRun, file.string(), storage), "sets.yaml", overrides);
+    return RunConfig::parse(fmt::format(kSetRun, file.string(), storage), "sets.yaml", overrides);
   }
 
   TemporaryFolder folder;
