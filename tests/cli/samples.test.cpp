@@ -126,8 +126,8 @@ TEST(Pack, HasMoreShardsThanTheUsualNumberOfOpenFiles) {
   const std::string limited = "ulimit -Sn 40; " + wellspring_path();
   for (const char* form : {"--format npz", "--layout webdataset"}) {
     const Outcome outcome =
-        shell(limited + " pack noise law=uniform --count 60 --size 4 --shard-samples 1 --out a " + form +
-                  " && " + limited + " export a --out a.npz && rm -r a a.npz",
+        shell(limited + " pack noise law=uniform --count 60 --size 4 --shard-samples 1 --out a " +
+                  form + " && " + limited + " export a --out a.npz && rm -r a a.npz",
               folder.path());
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   }
