@@ -50,6 +50,10 @@ std::string name_of(const std::filesystem::path& path) {
 DatasetReader::DatasetReader(const DatasetRequest& request, std::uint64_t first,
                              std::optional<std::uint64_t> count)
     : request_(request), data_(open_dataset(request)), first_(first) {
+  if (data_->layout().own_sizes)
+    fail(ErrorKind::config,
+         {request.path.string() + ": with canvas, images keep their own sizes",
+          "these samples need one size", "leave canvas out, or choose a size with resize"});
   layout_ = data_->layout().sample;
   layout_.latents = static_cast<int>(data_->latents().size());
   layout_.targets = static_cast<int>(data_->targets().size());

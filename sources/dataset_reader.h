@@ -17,7 +17,7 @@ namespace wellspring {
 class DatasetReader final : public SampleReader {
  public:
   /// Rows [first, first + count), by default all from `first` on. Throws the errors of open_dataset,
-  /// and a config error if the data set has fewer rows.
+  /// and config errors if the data set has fewer rows, or images of their own sizes (canvas).
   DatasetReader(const DatasetRequest& request, std::uint64_t first,
                 std::optional<std::uint64_t> count);
 

@@ -277,8 +277,7 @@ TEST_F(Packed, ImageFilesAreDecodedIfAskedOrIfSomethingChangesThem) {
   write_as_folder(path("p"), labelled_noise(2, 3, 6));
   ExportOptions options{kWebDataset};
   EXPECT_TRUE(pack_files({.path = path("p")}, path("copied"), options).copied);
-  for (const auto& [key, value] :
-       {std::pair("canvas", "8"), std::pair("on_convert", "convert"), std::pair("exif", "ignore")})
+  for (const auto& [key, value] : {std::pair("on_convert", "convert"), std::pair("exif", "ignore")})
     EXPECT_FALSE(
         pack_files({.path = path("p"), .settings = {{key, value, {}}}}, path(key), options).copied)
         << key;
@@ -290,6 +289,10 @@ TEST_F(Packed, ImageFilesAreDecodedIfAskedOrIfSomethingChangesThem) {
   expect_parts(message_of(ErrorKind::config,
                           [&] { pack_files({.path = path("p")}, path("copied"), options); }),
                {"other settings"});
+  const DatasetRequest own_sizes{.path = path("p"), .settings = {{"canvas", "8", {}}}};
+  expect_parts(
+      message_of(ErrorKind::config, [&] { pack_files(own_sizes, path("c"), {kWebDataset}); }),
+      {"keep their own sizes", "resize"});
 }
 
 TEST_F(Packed, CopyingRefusesFilesThatCannotBeReadBack) {
