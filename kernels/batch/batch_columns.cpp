@@ -1,9 +1,5 @@
 #include "kernels/batch/batch_columns.h"
 
-#include "core/text/plural.h"
-
-#include <fmt/format.h>
-
 namespace wellspring {
 
 std::array<BatchColumn, kBatchColumns> columns_of(const BatchView& view) {
@@ -34,24 +30,6 @@ BatchView with_columns(BatchView view, const std::array<BatchColumn, kBatchColum
   view.plane = static_cast<float*>(columns[7].data);
   view.mask = static_cast<std::uint8_t*>(columns[8].data);
   return view;
-}
-
-std::string to_string(const SampleLayout& layout) {
-  std::string text;
-  switch (layout.kind) {
-    case SampleKind::image:
-      text = fmt::format("image {}x{}x{}", layout.height, layout.width, layout.channels);
-      break;
-    case SampleKind::event:
-      text = "event of " + counted(layout.features, "feature");
-      break;
-    case SampleKind::set:
-      text = fmt::format("set of up to {} of {}", counted(layout.items, "item"),
-                         counted(layout.features, "feature"));
-      break;
-  }
-  if (layout.globals > 0) text += ", " + counted(layout.globals, "global");
-  return text;
 }
 
 void BatchColumns::plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,

@@ -1,0 +1,27 @@
+// The text of a layout, apart from the columns' memory, which the fuzzers of parsers do not have.
+#include "core/text/plural.h"
+#include "kernels/batch/batch_columns.h"
+
+#include <fmt/format.h>
+
+namespace wellspring {
+
+std::string to_string(const SampleLayout& layout) {
+  std::string text;
+  switch (layout.kind) {
+    case SampleKind::image:
+      text = fmt::format("image {}x{}x{}", layout.height, layout.width, layout.channels);
+      break;
+    case SampleKind::event:
+      text = "event of " + counted(layout.features, "feature");
+      break;
+    case SampleKind::set:
+      text = fmt::format("set of up to {} of {}", counted(layout.items, "item"),
+                         counted(layout.features, "feature"));
+      break;
+  }
+  if (layout.globals > 0) text += ", " + counted(layout.globals, "global");
+  return text;
+}
+
+}  // namespace wellspring
