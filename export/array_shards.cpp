@@ -141,8 +141,7 @@ class ArrayShards {
     ++shards_;
   }
   void end() {
-    nlohmann::ordered_json about = export_metadata(feed_, options_);
-    if (about.contains("overflow")) about["overflow"] = nullptr;  // counted for the whole export
+    nlohmann::ordered_json about = export_metadata(feed_, options_, SamplesMade::some);
     about["layout"] = layout_.name;
     shard_->file->finish(about);
     settle();
@@ -212,10 +211,7 @@ ExportReport export_array_shards(SampleReader& feed, const std::filesystem::path
       throw;
     }
     shards.settle();
-    nlohmann::ordered_json metadata = export_metadata(feed, options);
-    // Counts of this process alone would be wrong.
-    if (done > 0 && metadata.contains("overflow")) metadata["overflow"] = nullptr;
-    folder.finish(std::move(metadata));
+    folder.finish(export_metadata(feed, options, done > 0 ? SamplesMade::some : SamplesMade::all));
   }
   report.arrays = folder.names();
   report.overflow = feed.overflow();

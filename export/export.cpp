@@ -64,7 +64,8 @@ void expect_storable(const SampleReader& feed) {
 
 }  // namespace
 
-nlohmann::ordered_json export_metadata(const SampleReader& feed, const ExportOptions& options) {
+nlohmann::ordered_json export_metadata(const SampleReader& feed, const ExportOptions& options,
+                                       SamplesMade made) {
   nlohmann::ordered_json data = feed.identity();
   for (std::size_t i = 0; i < feed.origins().size(); ++i)
     data["sources"][i].update(meaning(feed.origins()[i]));
@@ -75,6 +76,7 @@ nlohmann::ordered_json export_metadata(const SampleReader& feed, const ExportOpt
   if (feed.layout().kind == SampleKind::set) {
     data["most_items"] = feed.layout().items;
     data["overflow"] = {{"samples", feed.overflow().samples}, {"items", feed.overflow().items}};
+    if (made == SamplesMade::some) data["overflow"] = nullptr;
   }
   if (options.store_headers) data[kStoredHeaders] = stored_headers(feed.generators());
   data["version"] = kVersion;

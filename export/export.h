@@ -56,7 +56,12 @@ struct ExportOptions {
 ExportReport export_samples(SampleReader& feed, const std::filesystem::path& path,
                             const ExportOptions& options = {});
 
-/// Everything that describes the samples: identity, names, units, classes, parameters, version.
-nlohmann::ordered_json export_metadata(const SampleReader& feed, const ExportOptions& options = {});
+/// How many of the samples that the metadata describe were made by this feed.
+enum class SamplesMade { all, some };
+
+/// Everything that describes the samples: identity, names, units, classes, parameters, version. If
+/// the feed has made only some of them, its count of left-out items is null.
+nlohmann::ordered_json export_metadata(const SampleReader& feed, const ExportOptions& options = {},
+                                       SamplesMade made = SamplesMade::all);
 
 }  // namespace wellspring

@@ -267,10 +267,7 @@ ExportReport export_webdataset(SampleReader& feed, const fs::path& path,
     shards.end();
     const std::vector<std::string> classes = common_classes(feed);
     if (!classes.empty()) write_file(path / kClasses, join(classes, "\n") + "\n");
-    Json metadata = export_metadata(feed, options);
-    // Counts of this process alone would be wrong.
-    if (done > 0 && metadata.contains("overflow")) metadata["overflow"] = nullptr;
-    folder.finish(std::move(metadata));
+    folder.finish(export_metadata(feed, options, done > 0 ? SamplesMade::some : SamplesMade::all));
   }
   report.arrays = folder.names();
   report.overflow = feed.overflow();
