@@ -235,9 +235,9 @@ ExportReport export_webdataset(SampleReader& feed, const fs::path& path,
   if (!options.shards.empty())
     fail(ErrorKind::config, {fmt::format("--format cannot be used with --layout {}", kWebDataset),
                              "its shards are tar files", "leave one of the two out"});
-  if (options.images != ImageForm{} || options.gzip > 0)
+  if (options.images != ImageForm{} || options.compression.on())
     fail(ErrorKind::config,
-         {fmt::format("--pixels, --channels and --gzip cannot be used with --layout {}",
+         {fmt::format("--pixels, --channels and --compress cannot be used with --layout {}",
                       kWebDataset),
           "its images are 8-bit files", "leave them out"});
   const int channels = feed.layout().channels;

@@ -82,10 +82,12 @@ TEST(ExportLayout, CompressesHdf5Arrays) {
   for (const auto& [generator, settings] :
        {std::pair<std::string, Settings>{"calo_gflash", ds2}, {"rambo", {}}, {"shapes", {}}}) {
     export_to(folder / "plain.h5", generator, settings);
-    for (const std::int64_t batch : {5, 64}) {
+    for (const auto& [batch, compression] :
+         {std::pair{5, "gzip:6"}, {64, "gzip:6"}, {7, "zstd"}, {7, "lz4"}}) {
       GeneratorReader feed(make_generator(generator, 8, settings), {3, 10, 23},
                            {Device::cpu(), batch, 1});
-      export_samples(feed, folder / "packed.h5", {.gzip = 6});
+      export_samples(feed, folder / "packed.h5",
+                     {.compression = compression_from_text(compression)});
       const Hdf5File plain(folder / "plain.h5");
       EXPECT_EQ(Hdf5File(folder / "packed.h5").names(), plain.names());
       for (const std::string& name : plain.names()) {
@@ -98,8 +100,10 @@ TEST(ExportLayout, CompressesHdf5Arrays) {
     }
   }
   GeneratorReader feed(make_generator("rambo", 8, {}), {3, 10, 5}, {Device::cpu(), 7, 1});
-  const auto npz = [&] { export_samples(feed, folder / "a.npz", {.gzip = 6}); };
-  test::expect_parts(test::message_of(ErrorKind::config, npz), {"--gzip", "a.npz", ".h5"});
+  const auto npz = [&] {
+    export_samples(feed, folder / "a.npz", {.compression = {Codec::gzip, 6}});
+  };
+  test::expect_parts(test::message_of(ErrorKind::config, npz), {"--compress", "a.npz", ".h5"});
 }
 
 TEST(ExportLayout, WritesCaloChallengeShowersInMev) {

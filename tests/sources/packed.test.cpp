@@ -186,8 +186,8 @@ TEST_F(Packed, RefusesOtherFoldersAndSettings) {
                {"--format npz", "without an extension"});
   expect_parts(refused_as("t", shards_of("csv")), {"unknown format of shards 'csv'"});
   other = shards_of(kNpzShards);
-  other.gzip = 3;
-  expect_parts(refused_as("t", other), {"--gzip"});
+  other.compression = {Codec::gzip, 3};
+  expect_parts(refused_as("t", other), {"--compress"});
   other = shards_of(kNpzShards);
   other.layout = kWebDataset;
   expect_parts(refused_as("t", other), {"--format cannot be used with --layout webdataset"});
