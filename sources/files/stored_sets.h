@@ -33,7 +33,7 @@ class StoredSets {
 std::unique_ptr<StoredSets> open_ragged_sets(const ArrayInput& file, const std::string& items,
                                              const std::string& offsets);
 /// Padded sets [sets, places, features + 1] with a mask as last feature, 1 for an item, 0 for an
-/// empty place: particle_features of JetNet (Kansal et al. 2021). Error (data) for another shape;
+/// empty place: particle_features of JetNet (Kansal et al. 2021). Error (data) for any other shape;
 /// other mask values are reported when their row is read.
 std::unique_ptr<StoredSets> open_masked_sets(const ArrayInput& file, const std::string& places);
 
