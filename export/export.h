@@ -56,7 +56,7 @@ struct ExportOptions {
 ExportReport export_samples(SampleReader& feed, const std::filesystem::path& path,
                             const ExportOptions& options = {});
 
-/// How many of the samples that the metadata describe were made by this feed.
+/// The feed has made all of the samples that the metadata describe, or only some of them.
 enum class SamplesMade { all, some };
 
 /// Everything that describes the samples: identity, names, units, classes, parameters, version. If

@@ -69,7 +69,7 @@ struct ShardFolder::State {
              fmt::format("format is {} there and {} here", printable(found["format"].dump()),
                          index["format"].dump()));
     if (!same(found.value("settings", Json()), index["settings"]))
-      refuse("its samples were exported with other settings", difference(found["settings"]));
+      refuse("its samples were exported with different settings", difference(found["settings"]));
     check_shards(found);
     index = std::move(found);
   }

@@ -31,7 +31,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kClasses = "classes.txt";
 constexpr std::size_t kTarBlock = 512;
 
-/// A member of an archive with fixed date and owner, so that equal samples give equal files.
+/// A member of an archive with fixed date and owner, so that identical samples give identical
+/// files.
 void add_member(std::string& archive, const std::string& name, Bytes content) {
   std::string header(kTarBlock, '\0');
   const auto put = [&](std::size_t at, const std::string& text) {

@@ -137,7 +137,7 @@ class BrokenHeader : public OwnGenerator {
 
 TEST_F(BrokenHeader, IsReportedWithPlaceAndRemedy) {
   expect_refused({
-      {"#pragma once", "#pragma once\n#include \"missing.h\"", "searched next to the header"},
+      {"#pragma once", "#pragma once\n#include \"missing.h\"", "searched for next to the header"},
       {"#pragma once", "#pragma once\n#error not finished", "grating.h:4:2: #error not finished"},
       {"#pragma once", "#include \"grating.h\"", "#include nested depth"},
       {"turn.cosine / period", "turn.cosine / period +", "grating.h:61:35: expected"},
@@ -146,7 +146,7 @@ TEST_F(BrokenHeader, IsReportedWithPlaceAndRemedy) {
       {"}  // namespace wellspring", "", "a closing brace is missing"},
       {"namespace wellspring {", "namespace mine {", "'ParamTable' does not name a type"},
       {"struct Grating {", "struct Gratings {", "must define the functor `struct Grating`"},
-      {"math::sin_turns(turns)", "math::sine(turns)", "equal bits on every device"},
+      {"math::sin_turns(turns)", "math::sine(turns)", "the same bits on every device"},
       {"struct Grating {", "float far(float x);\nstruct Grating {\n  float f = far(1);",
        "needs a definition in the header"},
   });

@@ -144,7 +144,8 @@ struct FourVector {
 
 // Invariant masses of the final particles of jets with pt = 500 GeV (W without radiation), and of
 // decays at rest. A component has the rounding 2^-24 of its size and about eight more of the generator,
-// so angles are known to 8 * 2^-24 and a mass to E / m times that. From E in f32, it is E^2 / m^2.
+// so angles are known to 8 * 2^-24 and a mass to E / m times that. With E in f32, the factor is E^2
+// / m^2.
 TEST(ExportLayout, WritesKinematicsInDoublePrecision) {
   struct Case {
     std::string generator;

@@ -55,7 +55,7 @@ std::map<std::string, std::string> members_of(const fs::path& folder) {
   return members;
 }
 
-/// All files of a folder, but for the lock.
+/// All files of a folder except the lock.
 std::map<std::string, std::string> files_of(const fs::path& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::directory_iterator(folder))
@@ -147,7 +147,7 @@ TEST(WebDatasetExport, DescribesItsShardsInAnIndex) {
   }
 }
 
-// Interrupted after every batch in turn, each time by the first one that it makes.
+// Every attempt is interrupted after its first batch, so each attempt gets one batch further.
 TEST(WebDatasetExport, GoesOnAfterAnInterruptionWithTheSameBytes) {
   const TemporaryFolder folder;
   for (const char* generator : {"shapes", "ginkgo"}) {
