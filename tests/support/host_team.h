@@ -162,11 +162,12 @@ inline void check_team(const std::vector<ThreadTeam>& team,
   }
 }
 
-/// Runs f(team, i) for i in [0, n), one after another, each with a new team. The same `size` threads
-/// make all teams. Rethrows a member's exception. Throws std::logic_error after a divergence, or if
-/// members take different scratch.
+/// Runs f(team, i) for each i of `indices`, one after another, each with a new team. The same `size`
+/// threads make all teams. Rethrows a member's exception. Throws std::logic_error after a divergence,
+/// or if members take different scratch.
 template <class F>
-void run_thread_league(std::int64_t n, int size, std::size_t scratch_bytes, const F& f) {
+void run_thread_teams(const std::vector<std::int64_t>& indices, int size, std::size_t scratch_bytes,
+                      const F& f) {
   TeamHall hall(size, scratch_bytes);
   std::vector<ThreadTeam> team;
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(size));
@@ -189,7 +190,8 @@ void run_thread_league(std::int64_t n, int size, std::size_t scratch_bytes, cons
   std::vector<std::jthread> threads;
   for (std::size_t rank = 0; rank < failures.size(); ++rank) {
     threads.emplace_back([&, rank] {
-      for (std::int64_t i = 0; i < n && !first_failure; ++i) {
+      for (const std::int64_t i : indices) {
+        if (first_failure) return;
         try {
           hall.meet();  // no member may finish before the last one begins
           f(team[rank], i);
@@ -203,6 +205,17 @@ void run_thread_league(std::int64_t n, int size, std::size_t scratch_bytes, cons
   }
   threads.clear();  // waits for all
   if (first_failure) std::rethrow_exception(first_failure);
+}
+
+/// The same for all i in [0, n). A barrier of hundreds of threads takes milliseconds on few cores, so
+/// only the last of many such teams and a few others have `size` members; the rest have one.
+template <class F>
+void run_thread_league(std::int64_t n, int size, std::size_t scratch_bytes, const F& f) {
+  const std::int64_t stride = size > 32 ? std::max<std::int64_t>(1, (n - 1) / 3) : 1;
+  std::vector<std::int64_t> alone, together;
+  for (std::int64_t i = 0; i < n; ++i) ((n - 1 - i) % stride == 0 ? together : alone).push_back(i);
+  if (!alone.empty()) run_thread_teams(alone, 1, scratch_bytes, f);
+  run_thread_teams(together, size, scratch_bytes, f);
 }
 
 /// The bytes of a contiguous container of trivially copyable values.
