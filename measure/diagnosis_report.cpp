@@ -31,7 +31,7 @@ std::string spread_text(const RungResult& rung) {
   return fmt::format("{:.1f} %", 50 * (rung.interval->high - rung.interval->low) / rung.rate);
 }
 
-constexpr std::array kColumns = {"rung",   "samples/s", "+-",           "step p50 ms",
+constexpr std::array kColumns = {"rung",   "samples/s", "+-",           "by wall clock", "step p50 ms",
                                  "p99 ms", "waits",     "data bytes/s", "of the first"};
 using Cells = std::vector<std::string>;
 
@@ -39,6 +39,8 @@ Cells cells_of(const RungResult& rung) {
   return {rung.stage.empty() ? rung.name : rung.name + " (+ " + rung.stage + ")",
           human_count(rung.samples_per_second()),
           spread_text(rung),
+          human_count(rung.samples_per_second() * rung.clocks) +
+              (rung.clocks_disagree() ? " !" : ""),
           fmt::format("{:.3g}", 1e3 * rung.p50),
           fmt::format("{:.3g}", 1e3 * rung.p99),
           percent(rung.wait),
@@ -170,6 +172,7 @@ nlohmann::ordered_json json_of(const RungResult& rung) {
           {"stage", rung.stage},
           {"apart", rung.apart},
           {"samples_per_second", rung.samples_per_second()},
+          {"samples_per_second_by_wall_clock", rung.samples_per_second() * rung.clocks},
           {"steps_per_second", rung.rate},
           {"steps_per_second_interval", to_json(rung.interval)},
           {"turns", rung.rates.size()},
