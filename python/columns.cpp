@@ -67,7 +67,7 @@ bool is_numpy(ElementType type, Device device) {
   return device.is_cpu() && type != ElementType::bf16;
 }
 
-/// References that live as long as the process, as those of extension modules do.
+/// References that live as long as the process, like the classes of errors.cpp.
 struct Names {
   std::array<PyObject*, kBatchColumns> columns = {};
   PyObject* batch_class = nullptr;
@@ -237,9 +237,9 @@ nb::ndarray<> BatchArrays::imported_array(std::size_t i, nb::handle object) cons
 nb::object BatchArrays::array_of(std::size_t i, void* data, const nb::capsule& owner) const {
   const Extents& extents = extents_[i];
   if (!is_numpy(columns_[i].type, device_)) {
-    const nb::ndarray<nb::array_api> array(
-        data, extents.axes, extents.shape.data(), owner, extents.strides.data(),
-        dlpack_type(columns_[i].type), device_type(device_), device_.index);
+    const nb::ndarray<nb::array_api> array(data, extents.axes, extents.shape.data(), owner,
+                                           extents.strides.data(), dlpack_type(columns_[i].type),
+                                           device_type(device_), device_.index);
     return nb::cast(array);
   }
   std::array<npy_intp, 4> shape = {}, strides = {};
@@ -278,11 +278,10 @@ CallersBatch BatchArrays::from(const nb::dict& arrays) const {
     if (i == kBatchColumns) {
       const nb::str text(key);
       const std::string_view name = text.c_str();
-      i = static_cast<std::size_t>(std::ranges::find_if(columns,
-                                                        [&](const BatchColumn& c) {
-                                                          return c.width > 0 && name == c.name;
-                                                        }) -
-                                   columns.begin());
+      i = static_cast<std::size_t>(
+          std::ranges::find_if(
+              columns, [&](const BatchColumn& c) { return c.width > 0 && name == c.name; }) -
+          columns.begin());
       if (i == kBatchColumns) refuse_column(name, columns);
     }
     columns[i].data = numpy_data(i, object.ptr());

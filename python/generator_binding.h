@@ -9,7 +9,8 @@ namespace wellspring::python {
 
 struct BoundGenerator : GeneratorBatches {
   using GeneratorBatches::GeneratorBatches;
-  std::shared_ptr<const BatchArrays> arrays;  ///< of the latest batch; read and set with the GIL held
+  /// Arrays of the latest batch; read and set with the GIL held.
+  std::shared_ptr<const BatchArrays> arrays;
 };
 
 }  // namespace wellspring::python

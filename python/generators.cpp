@@ -10,13 +10,13 @@
 
 #include "python/bindings.h"
 #include "python/generator_binding.h"
+#include <algorithm>
+#include <limits>
+#include <memory>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <algorithm>
-#include <limits>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -86,7 +86,7 @@ struct BatchArguments {
   nb::handle count, dtype, layout, out, stream;
 };
 
-/// What a call makes.
+/// A checked request for batches.
 struct WantedBatch {
   std::int64_t rows = 0;
   std::shared_ptr<const BatchArrays> arrays;
@@ -102,9 +102,9 @@ WantedBatch wanted_batch(BoundGenerator& self, const BatchArguments& arguments) 
   wanted.rows = whole("count", arguments.count, 1, kMostRows);
   if (!arguments.out.is_none()) {
     if (!nb::isinstance<nb::dict>(arguments.out))
-      throw nb::type_error(fmt::format("out must be a dict of arrays, not {}",
-                                       nb::inst_name(arguments.out).c_str())
-                               .c_str());
+      throw nb::type_error(
+          fmt::format("out must be a dict of arrays, not {}", nb::inst_name(arguments.out).c_str())
+              .c_str());
     wanted.out = nb::borrow<nb::dict>(arguments.out);
   }
   const auto checked = [](const char* function, auto... values) {
@@ -301,13 +301,11 @@ void bind_generators(nb::module_& module) {
   nb::class_<BoundGenerator>(module, "Generator")
       .def("__init__", construct_generator)
       .def("batch", generator_batch, nb::arg("first"), nb::arg("count"), nb::kw_only(),
-           nb::arg("dtype") = nb::none(), nb::arg("layout") = "NHWC",
-           nb::arg("out") = nb::none(), nb::arg("stream") = nb::none(),
-           nb::arg("latents") = nb::none(), kBatchHelp)
+           nb::arg("dtype") = nb::none(), nb::arg("layout") = "NHWC", nb::arg("out") = nb::none(),
+           nb::arg("stream") = nb::none(), nb::arg("latents") = nb::none(), kBatchHelp)
       .def("batches", generator_batches, nb::arg("count"), nb::kw_only(), nb::arg("first") = 0,
-           nb::arg("steps") = nb::none(), nb::arg("dtype") = nb::none(),
-           nb::arg("layout") = "NHWC", nb::arg("out") = nb::none(),
-           nb::arg("stream") = nb::none(), kBatchesHelp)
+           nb::arg("steps") = nb::none(), nb::arg("dtype") = nb::none(), nb::arg("layout") = "NHWC",
+           nb::arg("out") = nb::none(), nb::arg("stream") = nb::none(), kBatchesHelp)
       .def("_columns", generator_columns, nb::arg("count"), nb::arg("dtype"))
       .def("_describe", describe_generator)
       .def("_overflow",

@@ -15,7 +15,8 @@ void wellspring::python::bind_jax(nanobind::module_& module) {
   handlers["CUDA"] = nanobind::capsule(reinterpret_cast<void*>(wellspring_jax_cuda));
   module.attr("jax_handlers") = handlers;
   module.def("jax_register", [](const std::string& key, BoundGenerator& generator) {
-    nanobind::set_leak_warnings(false);  // JAX keeps compiled functions, and what they use, to the end
+    nanobind::set_leak_warnings(
+        false);  // JAX keeps compiled functions, and what they use, to the end
     register_jax_generator(key, generator);
   });
 }

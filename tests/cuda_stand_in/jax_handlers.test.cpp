@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-// What XLA defines.
+// Types that XLA defines.
 struct XLA_FFI_Error {
   std::string message;
 };
@@ -112,7 +112,7 @@ class Call {
     frame.stage = XLA_FFI_ExecutionStage_EXECUTE;
     frame.args = {XLA_FFI_Args_STRUCT_SIZE, nullptr, 1, &argument, &arguments};
     frame.rets = {XLA_FFI_Rets_STRUCT_SIZE, nullptr, 2, results.data(), returned.data()};
-    frame.attrs = {XLA_FFI_Attrs_STRUCT_SIZE, nullptr,   2, types.data(), name_pointers.data(),
+    frame.attrs = {XLA_FFI_Attrs_STRUCT_SIZE, nullptr, 2, types.data(), name_pointers.data(),
                    value_pointers.data()};
     const std::unique_ptr<XLA_FFI_Error> error(wellspring_jax_cuda(&frame));
     return error ? error->message : "";
