@@ -83,17 +83,32 @@ class ColumnProfiler {
     first_.push_back(value);
     if (first_.size() == kFirst) settle();
   }
+  /// Makes all bins hold equally many whole numbers, which else would leave some bins empty. Returns the
+  /// number of bins.
+  static std::size_t fit_whole_numbers(Histogram& bins) {
+    const double numbers = bins.high - bins.low + 1;
+    const double width = std::ceil(numbers / static_cast<double>(kBins));
+    const double count = std::ceil(numbers / width);
+    bins.low -= 0.5;
+    bins.high = bins.low + count * width;
+    return static_cast<std::size_t>(count);
+  }
   /// Bins from the 1 % to the 99 % quantile of the first samples, so that outliers do not widen them.
   void settle() {
     Histogram& bins = profile_.histogram;
     if (bins.counts.empty()) {
-      bins.counts.assign(kBins + 2, 0);
+      std::size_t count = kBins;
       if (!first_.empty()) {
         std::ranges::sort(first_);
         bins.low = first_[first_.size() / 100];
         bins.high = first_[first_.size() - 1 - first_.size() / 100];
-        if (!(bins.low < bins.high)) bins.high = bins.low + 1;
+        if (std::ranges::all_of(first_, [](double value) { return value == std::rint(value); })) {
+          count = fit_whole_numbers(bins);
+        } else if (!(bins.low < bins.high)) {
+          bins.high = bins.low + 1;
+        }
       }
+      bins.counts.assign(count + 2, 0);
     }
     for (const double value : first_) bins.add(value);
     first_.clear();
