@@ -30,8 +30,8 @@ constexpr CodecRow kCodecs[] = {
 
 Compression compression_from_text(const std::string& text) {
   const std::size_t colon = std::min(text.find(':'), text.size());
-  const auto* row = std::ranges::find(kCodecs, std::string_view(text).substr(0, colon),
-                                      &CodecRow::name);
+  const auto* row =
+      std::ranges::find(kCodecs, std::string_view(text).substr(0, colon), &CodecRow::name);
   const auto refuse = [&text](const std::string& why) {
     fail(ErrorKind::config, {fmt::format("unknown compression '{}'", printable(text)), why,
                              "known: none, lz4, gzip[:1 to 9], zstd[:1 to 19]"});

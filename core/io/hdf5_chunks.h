@@ -45,7 +45,7 @@ class Hdf5Chunks {
 
   std::vector<std::uint64_t> extents_;
   std::size_t bytes_ = 0;
-  std::uint32_t codecs_ = 0;   ///< bit i: filter i changes the size
+  std::uint32_t codecs_ = 0;  ///< bit i: filter i changes the size
   bool zstd_ = false;
   std::vector<bool> checked_;  ///< by chunk along the rows
 };
