@@ -145,6 +145,11 @@ constexpr Hint kHints[] = {
     {"passing 'const", "member functions of a functor must be const"},
 };
 
+std::string functor_needed(const fs::path& header) {
+  return fmt::format("{} must define the functor `struct {}`", header.filename().string(),
+                     own_functor_name(header));
+}
+
 std::string hint_for(const std::string& messages, const fs::path& header) {
   const std::string functor = own_functor_name(header);
   for (const char* const sign :
@@ -152,8 +157,7 @@ std::string hint_for(const std::string& messages, const fs::path& header) {
         "' has not been declared", "expected type-specifier before '"})
     if (messages.find("'" + functor + sign) != std::string::npos ||
         messages.find(sign + functor + "'") != std::string::npos)
-      return fmt::format("{} must define the functor `struct {}`", header.filename().string(),
-                         functor);
+      return functor_needed(header);
   for (const Hint& hint : kHints)
     if (messages.find(hint.sign) != std::string::npos) return std::string(hint.advice);
   return "compare it with a working generator: wellspring new generator NAME";
@@ -333,12 +337,24 @@ std::vector<std::string> compile_flags(const Target& target) {
   for (const char* const flag : {"-fPIC", "-shared", "-fvisibility=hidden", "-fno-gnu-unique", "-w",
                                  "-fdiagnostics-color=never", "-fmax-errors=20"})
     flags.emplace_back(flag);
-  if (target.checked) flags.emplace_back("-DWELLSPRING_SANITIZED=1");
+  if (target.checked)
+    for (const char* const flag : {"-DWELLSPRING_SANITIZED=1", "-O1"}) flags.emplace_back(flag);
   if (target.arch.empty()) return flags;
   std::ranges::copy(words_of(kDeviceHostFlags), std::back_inserter(flags));
   // Both files of the object include the header, whose functions may lack `inline`.
   flags.emplace_back("-Wl,-z,muldefs");
   return flags;
+}
+
+void expect_functor(const fs::path& header) {
+  const std::string text = read_text(header);
+  for (const std::string& sign : {own_functor_name(header), std::string("#include"), std::string("##")})
+    if (text.find(sign) != std::string::npos) return;
+  const bool empty = text.find_first_not_of(" \t\r\n") == std::string::npos;
+  fail(ErrorKind::config,
+       {header.string() + (empty ? ": the file is empty" : ": it defines no generator"),
+        functor_needed(header),
+        "wellspring new generator NAME writes a header that works"});
 }
 
 std::vector<std::string> inexact_calls(const fs::path& object) {

@@ -265,6 +265,7 @@ std::optional<CompiledObject> ObjectCache::get(const fs::path& header, const Tar
                                                MayCompile may,
                                                const std::function<void()>& announce) {
   expect_private(header, S_IWOTH, fmt::format("chmod o-w {}", header.string()));
+  expect_functor(header);
   const fs::path object = folder_ / (key_of(header, target) + ".so");
   std::optional<Toolchain> toolchain;
   try {
