@@ -61,6 +61,8 @@ void expect_functor(const std::filesystem::path& header);
 /// Files that a header includes, without headers of the system and of CUDA.
 struct IncludedFiles {
   std::vector<std::filesystem::path> host, device;
+  /// First places where the user's code promotes float to double: "rings.h:12:3".
+  std::vector<std::string> promotions;
 };
 /// Compiles `header` into `folder`/generator.so. With device code, the object contains a cubin and
 /// the handles of its kernels (kernel_handles.h). Throws a config error with the user's file, line

@@ -322,6 +322,7 @@ CompiledObject ObjectCache::compile(const fs::path& header, const Toolchain& too
   evict(object);
   CompiledObject result = as_object(entry, object, header);
   result.from_cache = false;
+  result.promotions = files.promotions;
   return result;
 }
 

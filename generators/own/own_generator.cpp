@@ -113,6 +113,9 @@ std::optional<own::CompiledObject> get_object(own::ObjectCache& cache, const fs:
         "{} calls {} of the C library, whose last bits differ between machines; samples "
         "are the same everywhere with the functions of kernels/random/math.h",
         header.string(), fmt::join(calls, ", ")));
+  if (!object->promotions.empty())
+    tell(fmt::format("{}: float becomes double, which is slow on a GPU; write 0.5f, not 0.5",
+                     fmt::join(object->promotions, ", ")));
   return object;
 }
 

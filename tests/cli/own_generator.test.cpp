@@ -70,15 +70,21 @@ TEST_F(OwnGenerator, TheWrittenTestChecksTheLaws) {
   }
 }
 
-TEST_F(OwnGenerator, FunctionsOfTheCLibraryAreNoticed) {
+TEST_F(OwnGenerator, CallsOfTheCLibraryAndDoublesAreNoticed) {
   fs::copy_file(source_folder() / "examples/generators/grating.h", folder_ / "exact.h");
-  write("grating", "math::sin_turns(turns)", "__builtin_sinf(turns)");
-  EXPECT_NE(run("compile grating.h").err.find("calls sinf of the C library"), std::string::npos);
+  write("grating", "0.5f * params_.contrast * math::sin_turns(turns)",
+        "0.5 * params_.contrast * __builtin_sinf(turns)");
+  const Outcome noticed = run("compile grating.h");
+  EXPECT_NE(noticed.err.find("calls sinf of the C library"), std::string::npos) << noticed.err;
+  EXPECT_NE(noticed.err.find("grating.h:67:29: float becomes double"), std::string::npos)
+      << noticed.err;
   const TemporaryFolder own;
   write("grating", "#pragma once", "#pragma once\n// exact");
-  EXPECT_EQ(run("compile grating.h", folder_.path(), {{"WELLSPRING_CACHE", own.path().string()}})
-                .err.find("C library"),
-            std::string::npos);
+  const Outcome exact =
+      run("compile grating.h", folder_.path(), {{"WELLSPRING_CACHE", own.path().string()}});
+  EXPECT_NE(exact.err.find("compiling"), std::string::npos) << exact.err;
+  EXPECT_EQ(exact.err.find("C library"), std::string::npos) << exact.err;
+  EXPECT_EQ(exact.err.find("double"), std::string::npos) << exact.err;
 }
 
 TEST_F(OwnGenerator, CopiesOfBuiltInGeneratorsGiveTheSameBytes) {

@@ -45,6 +45,7 @@ TEST_F(OwnGenerator, TrainsAndResumesOnlyWithTheSameHeader) {
   const std::string train = "train configs/run.yaml out=run";
   ASSERT_EQ(run(train).exit_code, 0);
   ASSERT_EQ(run("eval run").exit_code, 0);
+  EXPECT_NE(slurp(folder_ / "run/report.html").find("grating"), std::string::npos);
   ASSERT_EQ(run("export configs/run.yaml --count 8 --out mixed.npz").exit_code, 0);
   for (const std::string command :
        {"preview configs/run.yaml --out mixed.png", "digest configs/run.yaml --count 8",
