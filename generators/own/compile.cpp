@@ -354,9 +354,9 @@ std::vector<fs::path> header_folders() {
 std::vector<std::string> compile_flags(const Target& target) {
   std::vector<std::string> flags = words_of(kFlags);
   // Hidden: a copy of a built-in generator must not be replaced by the code of the program.
-  for (const char* const flag : {"-fPIC", "-shared", "-fvisibility=hidden", "-fno-gnu-unique",
-                                 "-Wdouble-promotion", "-Wno-error", "-fdiagnostics-color=never",
-                                 "-fmax-errors=20"})
+  for (const char* const flag :
+       {"-fPIC", "-shared", "-fvisibility=hidden", "-fno-gnu-unique", "-Wdouble-promotion",
+        "-Wno-error", "-fdiagnostics-color=never", "-fmax-errors=20"})
     flags.emplace_back(flag);
   if (target.checked)
     for (const char* const flag : {"-DWELLSPRING_SANITIZED=1", "-O1"}) flags.emplace_back(flag);
@@ -369,13 +369,13 @@ std::vector<std::string> compile_flags(const Target& target) {
 
 void expect_functor(const fs::path& header) {
   const std::string text = read_text(header);
-  for (const std::string& sign : {own_functor_name(header), std::string("#include"), std::string("##")})
+  for (const std::string& sign :
+       {own_functor_name(header), std::string("#include"), std::string("##")})
     if (text.find(sign) != std::string::npos) return;
   const bool empty = text.find_first_not_of(" \t\r\n") == std::string::npos;
   fail(ErrorKind::config,
        {header.string() + (empty ? ": the file is empty" : ": it defines no generator"),
-        functor_needed(header),
-        "wellspring new generator NAME writes a header that works"});
+        functor_needed(header), "wellspring new generator NAME writes a header that works"});
 }
 
 std::vector<std::string> inexact_calls(const fs::path& object) {

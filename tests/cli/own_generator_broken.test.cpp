@@ -179,37 +179,38 @@ struct Grating {)");
     const float blue = broken("pixel nan") ? __builtin_nanf("") : broken("pixel") ? 2 : 0;
     // math:: gives)");
   spill(folder_ / "grating.h", text);
-  expect_refused("grating", {
-      {"name", "write info.name = \"grating\""},
-      {"version", "sets no version"},
-      {"twins", "two latents 'period'"},
-      {"high", "sample 0: x["},
-      {"reversed", "declares values from 0 to -1"},
-      {"classes", "not in [0, -1]"},
-      {"load", "constructor or its tables: crashed"},
-      {"constructor", "constructor or its tables: crashed"},
-      {"constructor exits", "constructor or its tables: ended the process"},
-      {"label above", "sample 0: label is 2, not in [0, 1]"},
-      {"label below", "sample 0: label is -1, not in [0, 1]"},
-      {"late label", "sample 1000: label is 2"},
-      {"latent above", "sample 0: latent period is 99"},
-      {"latent nan", "sample 0: latent period is nan"},
-      {"latent unset", "sample 0: latent period is 0, not in [4, 16]"},
-      {"weight nan", "sample 0: weight is nan"},
-      {"weight 0", "sample 0: weight is 0"},
-      {"pixel", "sample 0: x[2] is"},
-      {"pixel nan", "sample 0: x[2] is nan"},
-      {"counts its calls", "its latents differs between batches of 1 and of 12"},
-      {"draws", "sample 0: draws 2 blocks of random numbers, and info.draws"},
-      {"late draws", "sample 9: draws 2 blocks of random numbers, and info.draws"},
-      {"wild pointer", "sample 0: crashed"},
-      {"recursion", "sample 0: crashed"},
-      {"division", "sample 0: crashed"},
-      {"throws", "sample 0: crashed"},
-      {"exits", "sample 0: ended the process"},
-      {"kills", "sample 0: crashed with signal 9"},
-      {"loops", "sample 0: not finished after 4 s"},
-  });
+  expect_refused("grating",
+                 {
+                     {"name", "write info.name = \"grating\""},
+                     {"version", "sets no version"},
+                     {"twins", "two latents 'period'"},
+                     {"high", "sample 0: x["},
+                     {"reversed", "declares values from 0 to -1"},
+                     {"classes", "not in [0, -1]"},
+                     {"load", "constructor or its tables: crashed"},
+                     {"constructor", "constructor or its tables: crashed"},
+                     {"constructor exits", "constructor or its tables: ended the process"},
+                     {"label above", "sample 0: label is 2, not in [0, 1]"},
+                     {"label below", "sample 0: label is -1, not in [0, 1]"},
+                     {"late label", "sample 1000: label is 2"},
+                     {"latent above", "sample 0: latent period is 99"},
+                     {"latent nan", "sample 0: latent period is nan"},
+                     {"latent unset", "sample 0: latent period is 0, not in [4, 16]"},
+                     {"weight nan", "sample 0: weight is nan"},
+                     {"weight 0", "sample 0: weight is 0"},
+                     {"pixel", "sample 0: x[2] is"},
+                     {"pixel nan", "sample 0: x[2] is nan"},
+                     {"counts its calls", "its latents differs between batches of 1 and of 12"},
+                     {"draws", "sample 0: draws 2 blocks of random numbers, and info.draws"},
+                     {"late draws", "sample 9: draws 2 blocks of random numbers, and info.draws"},
+                     {"wild pointer", "sample 0: crashed"},
+                     {"recursion", "sample 0: crashed"},
+                     {"division", "sample 0: crashed"},
+                     {"throws", "sample 0: crashed"},
+                     {"exits", "sample 0: ended the process"},
+                     {"kills", "sample 0: crashed with signal 9"},
+                     {"loops", "sample 0: not finished after 4 s"},
+                 });
   // Only the user can overrule the check.
   EXPECT_EQ(run("compile --trust ./grating.h").exit_code, 0);
   EXPECT_EQ(chosen("grating", "high").exit_code, 0);
@@ -231,12 +232,12 @@ TEST_F(FaultyHeader, OfSetsIsRefusedIfItsSizesDoNotFit) {
       if (broken("item nan")) row.set(0, 1, __builtin_nanf(""));)");
   spill(folder_ / "walk.h", text);
   expect_refused("walk", {
-      {"no items", "layout() has 0 items of 2 features"},
-      {"negative", "layout() has -4 items of 2 features"},
-      {"features", "names 2 features, and layout() has 3"},
-      {"huge", "memory"},
-      {"item nan", "sample 0: x[1] is nan"},
-  });
+                             {"no items", "layout() has 0 items of 2 features"},
+                             {"negative", "layout() has -4 items of 2 features"},
+                             {"features", "names 2 features, and layout() has 3"},
+                             {"huge", "memory"},
+                             {"item nan", "sample 0: x[1] is nan"},
+                         });
   // The header is right in all other respects, and it was compiled once.
   const Outcome well = chosen("walk", "");
   EXPECT_EQ(well.exit_code, 0) << well.err;
