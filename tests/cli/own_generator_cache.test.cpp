@@ -6,14 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <vector>
 
 namespace wellspring::test {
@@ -24,7 +21,6 @@ device: cpu
 threads: 1
 data:
   size: 16
-  augment: [{flip_x: 0.5}]
   sources:
     - {name: grating, generator: ./grating.h, params: {contrast: 1}}
     - {name: shapes, generator: shapes}
@@ -45,13 +41,7 @@ TEST_F(OwnGenerator, TrainsAndResumesOnlyWithTheSameHeader) {
   const std::string train = "train configs/run.yaml out=run";
   ASSERT_EQ(run(train).exit_code, 0);
   ASSERT_EQ(run("eval run").exit_code, 0);
-  EXPECT_NE(slurp(folder_ / "run/report.html").find("grating"), std::string::npos);
   ASSERT_EQ(run("export configs/run.yaml --count 8 --out mixed.npz").exit_code, 0);
-  for (const std::string command :
-       {"preview configs/run.yaml --out mixed.png", "digest configs/run.yaml --count 8"}) {
-    const Outcome outcome = run(command);
-    EXPECT_EQ(outcome.exit_code, 0) << command << outcome.err;
-  }
 
   spill(header, text + "// another version\n");
   const Outcome evaluated = run("eval run");
@@ -61,7 +51,7 @@ TEST_F(OwnGenerator, TrainsAndResumesOnlyWithTheSameHeader) {
   EXPECT_EQ(resumed.exit_code, 2);
   EXPECT_NE(resumed.err.find("generator_header"), std::string::npos) << resumed.err;
 
-  // The folder of the header is no part of the run's identity.
+  // The folder of the header is not part of the run's identity.
   fs::rename(folder_ / "configs", folder_ / "moved");
   spill(folder_ / "moved/grating.h", text);
   const Outcome moved = run("train moved/run.yaml out=run");
@@ -98,7 +88,7 @@ TEST_F(OwnGenerator, ItsTextIsStoredOnRequest) {
   }
   EXPECT_NE(run("headers g.npz --out from-run").exit_code, 0) << "overwrites nothing";
 
-  // A damaged text, and one that leads out of the folder.
+  // A stored path that leads out of the folder, and a damaged text.
   fs::path checkpoint;
   for (const auto& entry : fs::recursive_directory_iterator(folder_ / "run"))
     if (entry.path().filename() == "checkpoint.json" && !fs::is_symlink(entry.path().parent_path()))
@@ -188,46 +178,11 @@ TEST_F(OwnGenerator, DamagedObjectsAreCompiledAgain) {
   EXPECT_EQ(compile({{"WELLSPRING_CXX", "/nonexistent/g++"}}).exit_code, 0);
   EXPECT_EQ(compile({{"WELLSPRING_CACHE", "/dev/null"}}).exit_code, 0);
 
-  EXPECT_EQ(fs::status(own / "generators").permissions(), fs::perms::owner_all);
   for (const fs::directory_entry& file : fs::directory_iterator(own / "generators")) {
     EXPECT_FALSE(file.is_directory()) << file.path();
     if (file.path().extension() == ".so") std::ofstream(file.path(), std::ios::app) << "damage";
   }
   EXPECT_NE(compile().out.find(" compiled:"), std::string::npos);
-}
-
-// Without write access, an entry is used, and a header without one is compiled into a temporary
-// folder.
-TEST_F(OwnGenerator, AReadOnlyCacheIsUsed) {
-  // The administrator can write to every folder.
-  const std::string user = ::geteuid() == 0 ? "setpriv --reuid 65534 --clear-groups " : "";
-  if (shell(user + "true").exit_code != 0) GTEST_SKIP() << "needs setpriv";
-  const TemporaryFolder own, temporary;
-  fs::copy_file(source_folder() / "examples/generators/walk.h", folder_ / "walk.h");
-  for (const fs::path& folder : {own.path(), folder_.path()})
-    fs::permissions(folder, fs::perms::others_read | fs::perms::others_exec, fs::perm_options::add);
-  fs::permissions(temporary.path(), fs::perms::all);
-  const Process::Environment environment = {{"WELLSPRING_CACHE", own.path().string()},
-                                            {"TMPDIR", temporary.path().string()}};
-  ASSERT_EQ(run("compile walk.h", folder_.path(), environment).exit_code, 0);
-  const auto files = [](const fs::path& folder) {
-    return std::distance(fs::recursive_directory_iterator(folder), {});
-  };
-  const auto before = files(own.path());
-  fs::permissions(own / "generators", fs::perms(0555));
-  for (const fs::directory_entry& file : fs::directory_iterator(own / "generators"))
-    fs::permissions(file, fs::perms(0444));
-  const std::string digest = user + wellspring_path() + " digest --count 1 ./walk.h";
-  const Outcome known = shell(digest, folder_.path(), environment);
-  EXPECT_EQ(known.exit_code, 0) << known.err;
-  EXPECT_EQ(known.err.find("compiling"), std::string::npos) << known.err;
-  spill(folder_ / "walk.h", slurp(folder_ / "walk.h") + "// changed\n");
-  const Outcome changed = shell(digest, folder_.path(), environment);
-  EXPECT_EQ(changed.exit_code, 0) << changed.err;
-  EXPECT_NE(changed.err.find("compiling"), std::string::npos) << changed.err;
-  EXPECT_EQ(files(own.path()), before);
-  EXPECT_EQ(files(temporary.path()), 0);
-  fs::permissions(own / "generators", fs::perms::owner_all);  // so that it can be removed
 }
 
 TEST_F(OwnGenerator, FilesThatOthersCanWriteAreRefused) {
@@ -274,25 +229,20 @@ class OwnGeneratorOnGpu : public OwnGenerator {
   }
 };
 
-// nvcc takes five to fifteen seconds per header and architecture, so a usual run compiles one header.
 TEST_F(OwnGeneratorOnGpu, CompilesWithoutAGpu) {
-  std::vector<std::string> headers = {"images/noise"};
-  if (const char* const which = std::getenv("WELLSPRING_OWN_HEADERS");
-      which != nullptr && std::string(which) == "all")
-    headers = {"images/noise", "images/shapes", "images/ising",
-               "images/ifs",   "events/ginkgo", "events/ee_mumu"};
-  // Each architecture has its own object, which needs no compiler any more.
+  const std::vector<std::string> headers = {"images/noise", "images/shapes", "images/ising",
+                                            "images/ifs",   "events/ginkgo", "events/ee_mumu"};
   for (const std::string& header : headers) {
     copy(header);
     const std::string name = fs::path(header).filename();
-    for (const std::string arch : {"sm_90", "sm_80"}) {
-      const std::string compile = "compile " + name + ".h --arch " + arch;
-      const Outcome outcome = run(compile);
-      EXPECT_EQ(outcome.exit_code, 0) << name << outcome.err;
-      EXPECT_NE(outcome.out.find(": compiled:"), std::string::npos) << outcome.out;
-      const Outcome again = without_nvcc(compile, folder_.path());
-      EXPECT_NE(again.out.find("already compiled"), std::string::npos) << again.err;
-    }
+    const Outcome outcome = run("compile " + name + ".h --arch sm_90");
+    EXPECT_EQ(outcome.exit_code, 0) << name << outcome.err;
+  }
+  EXPECT_EQ(run("compile noise.h ee_mumu.h --arch sm_80").exit_code, 0);
+  // Both architectures have their own objects, which need no compiler any more.
+  for (const std::string arch : {"sm_90", "sm_80"}) {
+    const Outcome again = without_nvcc("compile noise.h --arch " + arch, folder_.path());
+    EXPECT_NE(again.out.find("already compiled"), std::string::npos) << again.err;
   }
 }
 
