@@ -65,7 +65,7 @@ class Bytes(unittest.TestCase):
             self.addCleanup(os.chdir, before)
             os.chdir(folder)
             self.assertEqual(ws.export("./grating.h", "g.npz", count=3, seed=7, tilt=30),
-                             ["x", "label", "latents", "weight", "metadata"])
+                             ["x", "label", "latents", "weight", "source", "sample", "metadata"])
             with np.load("g.npz") as arrays:
                 np.testing.assert_array_equal(arrays["x"].reshape(3, 64, 64, 3), g.batch(0, 3).x)
                 self.assertIn("generator_header", str(arrays["metadata"]))
