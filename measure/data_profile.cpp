@@ -232,7 +232,8 @@ double distance(const Histogram& a, const Histogram& b) {
   return most;
 }
 
-/// Dark characters for full bins: the outer bins at the ends, and between them groups of equally many.
+/// Dark characters for full bins: the outer bins at the ends, and between them groups of equal
+/// size.
 std::string picture(const Histogram& histogram) {
   constexpr std::string_view kShades = " .:-=+*#@";
   constexpr std::size_t kMostGroups = 22;
@@ -433,7 +434,7 @@ Json to_json(const Drift& drift) {
 std::string to_text(const DataProfile& profile, const Drift* drift) {
   std::string text = profile.title + "\n";
   for (const SourceProfile& source : profile.sources) {
-    text += fmt::format("\n{}: {}, {} the same x as an earlier one\n", source.name,
+    text += fmt::format("\n{}: {}, {} with the same x as an earlier one\n", source.name,
                         counted(source.samples, "sample"), source.duplicates);
     std::vector<std::vector<std::string>> rows = {
         {"column", "mean", "deviation", "lowest", "highest", "not finite", "per sample"}};

@@ -42,8 +42,8 @@ struct Report {
   std::array<char, 4096> message{};              ///< the failure
 };
 
-/// Ends this process with SIGPROF when it has used this processor time from now on, or with SIGALRM
-/// after a multiple of it on the clock: code may wait, too.
+/// Ends this process with SIGPROF when it has used this much processor time from now on, or with
+/// SIGALRM after a multiple of it by the clock, because code may also wait.
 void limit_time(Report& report, int seconds) {
   constexpr int kClock = 30;
   report.seconds = seconds;
@@ -168,7 +168,7 @@ class Checker {
   }
 
  private:
-  /// Samples alone, then together in another order.
+  /// Samples alone, then together in a different order.
   std::string batch_failure() {
     std::vector<Row> alone;
     for (const std::uint64_t id : kIds) {

@@ -104,7 +104,7 @@ std::vector<Message> errors_in(const std::string& messages, const fs::path& head
   const std::string folder = header.parent_path().string() + "/";
   std::string before;
   for (std::string line; std::getline(lines, line);) {
-    // An assertion without a text: the compiler quotes its condition in the next line.
+    // An assertion without a text: the compiler quotes its condition on the next line.
     const std::size_t quoted = line.find(" | ");
     if (quoted != std::string::npos && !errors.empty() && errors.back().text == kBareAssertion) {
       const std::size_t begin = line.find_first_not_of(' ', quoted + 3);
@@ -133,7 +133,7 @@ struct Hint {
 
 constexpr Hint kHints[] = {
     {"No such file or directory",
-     "files are searched next to the header and among Wellspring's headers"},
+     "files are searched for next to the header and among Wellspring's headers"},
     {"a functor is copied to the device",
      "members of the functor must be numbers, structs or arrays of them: no std::string, "
      "std::vector or virtual function"},
@@ -143,7 +143,7 @@ constexpr Hint kHints[] = {
      "name the hook in kHooks, or remove the member; generators/sample_info.h lists them"},
     {"'Params' ", "the functor needs: struct Params { ... };"},
     {"is not a member of 'wellspring::math'",
-     "kernels/random/math.h has the functions that give equal bits on every device"},
+     "kernels/random/math.h has functions that give the same bits on every device"},
     {"'draw'", "write: Scene draw(const SampleKey& key, Truth<kLatents>& truth) const"},
     {"'shade'",
      "write: template <int N> void shade(const Scene&, const PixelRun<N>&, ColourRun<N>&) const"},
@@ -296,7 +296,7 @@ fs::path this_binary() {
   if (::dladdr(reinterpret_cast<const void*>(&find_compiler), &info) == 0) return {};
   std::error_code unreadable;
   const fs::path named = info.dli_fname == nullptr ? "" : info.dli_fname;
-  // The name of the program may be relative to a folder that was left since.
+  // The name of the program may be relative to a folder that the process has left.
   const fs::path file = named.extension() == ".so" ? named : fs::path("/proc/self/exe");
   return fs::canonical(file, unreadable);
 }

@@ -62,7 +62,7 @@ own::CheckedGenerator load_checked(const own::CompiledObject& object, const fs::
 #endif
   if (fill == nullptr || !fill(entry, context))
     fail(ErrorKind::config, {fmt::format("{}: cannot be loaded", header.string()),
-                             "Wellspring's headers are of another version than the program",
+                             "Wellspring's headers and the program have different versions",
                              "build or install the program again"});
   if (entry.name != header.stem().string())
     fail(ErrorKind::config,
@@ -140,7 +140,7 @@ void refuse_failure(const std::string& failure, const fs::path& header, const st
   fail(ErrorKind::config,
        {fmt::format("{}: the generator fails its check: {}", header.string(), failure),
         "with default parameters and seed 7",
-        fmt::format("mend it; to use it nevertheless: wellspring compile --trust {}{}",
+        fmt::format("correct it; to use it nevertheless: wellspring compile --trust {}{}",
                     header.string(), option)});
 }
 
@@ -287,7 +287,7 @@ void check_own_generator(const std::string& name, const std::vector<ParamSetting
   const std::string failure =
       own::failure_of([&] { return load_checked(*object, path); }, {settings, samples});
   if (!failure.empty())
-    fail(ErrorKind::config, {fmt::format("{}: {}", path, failure), "with seed 7", "mend it"});
+    fail(ErrorKind::config, {fmt::format("{}: {}", path, failure), "with seed 7", "correct it"});
 }
 
 OwnGenerator::OwnGenerator(std::unique_ptr<Generator> made, OwnHeader header,

@@ -57,7 +57,7 @@ TEST_F(BrokenHeader, IsReportedWithPlaceAndRemedy) {
        "needs a definition in the header"},
   });
   const std::vector<Broken> in_its_text = {
-      {"#pragma once", "#pragma once\n#include \"missing.h\"", "searched next to the header"},
+      {"#pragma once", "#pragma once\n#include \"missing.h\"", "searched for next to the header"},
       {"#pragma once", "#pragma once\n#error not finished", "grating.h:4:2: #error not finished"},
       {"#pragma once", "#include \"grating.h\"", "#include nested depth"},
       {"turn.cosine / period", "turn.cosine / period +", "grating.h:61:35: expected"},
@@ -65,7 +65,7 @@ TEST_F(BrokenHeader, IsReportedWithPlaceAndRemedy) {
       {"info.summary", "info.summery", "did you mean 'summary'"},
       {"namespace wellspring {", "namespace mine {", "'ParamTable' does not name a type"},
       {"struct Grating {", "struct Gratings {", "must define the functor `struct Grating`"},
-      {"math::sin_turns(turns)", "math::sine(turns)", "equal bits on every device"},
+      {"math::sin_turns(turns)", "math::sine(turns)", "the same bits on every device"},
   };
   const std::vector<Broken> in_its_members = {
       {"static SampleInfo describe(", "static SampleInfo described(",

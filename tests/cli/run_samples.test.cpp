@@ -67,7 +67,7 @@ class RunSamples : public testing::Test {
   TemporaryFolder folder_;
 };
 
-// The masked patches of generated and stored images, and no others, are 0, also for repeats.
+// The masked patches of generated and stored images, and no others, are 0, even in repeats.
 TEST_F(RunSamples, ExportsTheMasksOfPatches) {
   const Outcome made = run({"export", "mixed.yaml", "--out", "m.npz", "--count", "24",
                             "data.normalise={mean: [2]}", "data.sources.0.repeats=2",

@@ -68,7 +68,7 @@ class PlannedFunctor {
 };
 
 /// Emits samples (for images, with a warping augmentation) with teams of 1, 7, 32 and 256 threads
-/// and expects equal bytes and an equal number of random draws.
+/// and expects identical bytes and the same number of random draws.
 template <class F>
 void expect_equal_for_all_teams(const typename F::Params& params, SampleShape shape) {
   const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}};

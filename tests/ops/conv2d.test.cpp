@@ -212,7 +212,7 @@ TEST_P(Conv2dTest, FastestPlansAgreeWithDoublePrecision) {
   }
 }
 
-// The answer may come from a machine with another version of cuDNN.
+// The answer may come from a machine with a different version of cuDNN.
 TEST_P(Conv2dTest, TimesPlansAgainIfTheAnswerIsUnknown) {
   if (!on_gpu()) GTEST_SKIP() << "only cuDNN has several plans";
   int asked = 0, timed = 0;
@@ -259,7 +259,7 @@ TEST_P(Conv2dTest, SkipsTheBiasGradientOnRequest) {
   EXPECT_EQ(with.values(), without.values());
 }
 
-// A repeated step must give equal bits, even after steps with other pointers.
+// A repeated step must give the same bits, even after steps with different pointers.
 TEST_P(Conv2dTest, RepeatsEveryBit) {
   const Conv2dSpec s = images(4, 8, 8, 32, 64);
   const auto convolution = Conv2d::plan(s, stream());

@@ -212,10 +212,10 @@ std::span<std::byte> bytes_of(Container& values) {
 }
 
 /// Runs the functor as the host does (with a team of one, SoloTeam) and with teams of 1, 7, 32 and
-/// 256 threads, and expects equal bytes in `outputs`, which is the memory that the functor writes
-/// through its pointers. Each run begins with the initial contents of `outputs`; at the end they
-/// hold the result. With the stand-in for a GPU, whose teams run the same functors in device tests,
-/// it runs only the team of one, because the others take long to compile and to run there.
+/// 256 threads, and expects identical bytes in `outputs`, which is the memory that the functor
+/// writes through its pointers. Each run begins with the initial contents of `outputs`; at the end
+/// they hold the result. With the stand-in for a GPU, whose teams run the same functors in device
+/// tests, it runs only the team of one, because the others take long to compile and to run there.
 template <class F>
 void expect_equal_for_all_team_sizes(const F& functor, std::int64_t n, TeamShape shape,
                                      std::vector<std::span<std::byte>> outputs) {

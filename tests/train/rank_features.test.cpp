@@ -24,9 +24,10 @@ TEST_F(Ranks, GiveEqualBitsWithAnyCache) {
   }
 }
 
-// All ranks have the statistics of the whole batch, to the bit. After one step from equal weights, the
-// loss of the second differs from that of a single rank by rounding alone: the network has three batch
-// norms with fewer than 2^10 rows each, and rounding errors grow by a factor of order 2^4 in each layer.
+// All ranks have bit-identical statistics of the whole batch. After one step from the same weights,
+// the loss of the second differs from that of a single rank by rounding alone: the network has
+// three batch norms with fewer than 2^10 rows each, and rounding errors grow by a factor of order
+// 2^4 in each layer.
 TEST_F(Ranks, CanShareTheStatisticsOfBatchNorms) {
   const Settings settings = {"model={name: resnet18, stem: cifar}",
                              "train.steps=2",

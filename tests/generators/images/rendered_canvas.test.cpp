@@ -1,5 +1,5 @@
-// Generators that draw on a canvas of another size than the output (SampleInfo::canvas): the output
-// must equal the canvas's picture, read like a stored image.
+// Generators that draw on a canvas whose size differs from the output's (SampleInfo::canvas): the
+// output must equal the canvas's picture, read like a stored image.
 #include "generators/images/ifs.h"
 #include "generators/images/visual_atom.h"
 #include "kernels/emission/byte_images.h"
