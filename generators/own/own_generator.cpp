@@ -7,6 +7,7 @@
 #include "generators/own/instance.h"
 #include "generators/own/kernel_library.h"
 #include "generators/own/object_cache.h"
+#include "kernels/random/philox.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -112,6 +113,9 @@ std::optional<own::CompiledObject> get_object(own::ObjectCache& cache, const fs:
         "{} calls {} of the C library, whose last bits differ between machines; samples "
         "are the same everywhere with the functions of kernels/random/math.h",
         header.string(), fmt::join(calls, ", ")));
+  if (!object->promotions.empty())
+    tell(fmt::format("{}: float becomes double, which is slow on a GPU; write 0.5f, not 0.5",
+                     fmt::join(object->promotions, ", ")));
   return object;
 }
 
@@ -140,13 +144,25 @@ void refuse_failure(const std::string& failure, const fs::path& header, const st
                     header.string(), option)});
 }
 
-/// Compiles or finds the header for CPUs, and checks it unless that was done before.
+void expect_lawful(const own::CompiledObject& object, const fs::path& header) {
+  refuse_failure(own::failure_of([&] { return load_checked(object, header); }, {}), header, "");
+}
+
+/// Compiles or finds the header for CPUs, and checks it unless that was done before. The check
+/// needs a second object, which counts random numbers.
 std::optional<own::CompiledObject> prepare(own::ObjectCache& cache, const fs::path& header,
                                            own::MayCompile may, OwnCheck check) {
   std::optional<own::CompiledObject> object = get_object(cache, header, "", may);
   if (!object || object->checked) return object;
-  if (check == OwnCheck::run)
-    refuse_failure(own::failure_of([&] { return load_checked(*object, header); }, {}), header, "");
+  if (check == OwnCheck::run) {
+    expect_lawful(*object, header);
+    if (!WS_COUNTS_DRAWS) {  // the object does not count random numbers
+      const auto counting = cache.get(header, {.checked = true}, may);
+      if (!counting) return std::nullopt;
+      if (counting->hash != object->hash) refuse_change(header);
+      expect_lawful(*counting, header);
+    }
+  }
   cache.mark_checked(*object);
   return object;
 }

@@ -108,7 +108,7 @@ TEST_F(RankProcesses, TrainUnderMpirun) {
 TEST_F(RankProcesses, EndTogetherAndLoseNothingWhenOneIsKilled) {
   std::minstd_rand random(5);
   int steps = 0;
-  for (int kill_number = 0; kill_number < 8; ++kill_number) {
+  for (int kill_number = 0; kill_number < 20; ++kill_number) {
     Process process = start(endless(3));
     wait_for_checkpoint(process);
     std::this_thread::sleep_for(std::chrono::milliseconds(random() % 400));

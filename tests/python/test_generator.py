@@ -61,6 +61,18 @@ class Bytes(unittest.TestCase):
             self.assertEqual(digests(g.batch(0, 3), report["columns"]), report["columns"])
             with self.assertRaisesRegex(ws.ConfigError, "tlit"):
                 ws.Generator(str(header), tlit=30)
+            before = os.getcwd()
+            self.addCleanup(os.chdir, before)
+            os.chdir(folder)
+            self.assertEqual(ws.export("./grating.h", "g.npz", count=3, seed=7, tilt=30),
+                             ["x", "label", "latents", "weight", "source", "sample", "metadata"])
+            with np.load("g.npz") as arrays:
+                np.testing.assert_array_equal(arrays["x"].reshape(3, 64, 64, 3), g.batch(0, 3).x)
+                self.assertIn("generator_header", str(arrays["metadata"]))
+            ws.preview("./grating.h", count=4, seed=7, tilt=30).save("python.png")
+            run("preview", "./grating.h", "--count", "4", "--seed", "7", "tilt=30", "--out", "command.png")
+            self.assertEqual(pathlib.Path("python.png").read_bytes(), pathlib.Path("command.png").read_bytes())
+            os.chdir(before)
         with self.assertRaisesRegex(ws.Error, "missing.h"):
             ws.Generator("./missing.h")
 
