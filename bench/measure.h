@@ -144,8 +144,8 @@ struct LaunchChoice {
 
 // The benchmark groups. Each appends the rows whose names match.
 void bench_generators(Report& report, const Filter& filter, const LaunchChoice& choice = {});
-/// One generator with the given parameters. A generator of the user that has the name of a built-in
-/// one is also compared with it.
+/// One generator with the given parameters. A user's generator with the name of a built-in one is
+/// also compared with it.
 void bench_generator(Report& report, const GeneratorEntry& entry,
                      const std::vector<ParamSetting>& settings, const LaunchChoice& choice = {});
 void bench_augmentation(Report& report, const Filter& filter);

@@ -58,7 +58,7 @@ RunConfig config_for(const RankBench& options, int ranks) {
   return config;
 }
 
-/// Rates of this process and the other ranks, in samples per second of all, from `turns` windows.
+/// Rates of all ranks together, in samples per second, from `turns` windows.
 std::vector<double> measure(RunConfig config, Communicator& ranks, int turns) {
   constexpr std::uint64_t kTrial = 4;
   const auto batch = static_cast<double>(config.train.batch);
@@ -68,7 +68,7 @@ std::vector<double> measure(RunConfig config, Communicator& ranks, int turns) {
   options.ranks = &ranks;
   Trainer trainer(std::move(config), silent, options);
   const double step = trainer.time_steps(kTrial).wall / static_cast<double>(kTrial);
-  // All ranks make as many steps as rank 0 says.
+  // All ranks take as many steps as rank 0 says.
   std::array<std::uint64_t, 1> steps = {
       std::max(kTrial, static_cast<std::uint64_t>(kWindow / std::max(step, 1e-6)))};
   ranks.broadcast(std::as_writable_bytes(std::span(steps)));

@@ -1,4 +1,4 @@
-// `wellspring compile HEADER`: compiles generators of the user in advance.
+// `wellspring compile HEADER`: compiles the user's generators in advance.
 #include "cli/command.h"
 #include "cli/options.h"
 #include "core/error.h"
@@ -66,15 +66,15 @@ Command add_compile(CLI::App& parent) {
                   "headers, such as ./rings.h; with --samples, then key=value: parameters")
       ->required();
   app->add_option("--arch", options->arch,
-                  "compile them also for GPUs of this architecture, such as sm_90; needs nvcc, but "
+                  "also compile them for GPUs of this architecture, such as sm_90; needs nvcc, but "
                   "no GPU")
       ->check([](const std::string& arch) {
         const bool valid = arch.starts_with("sm_") && arch.size() > 3;
         return valid ? "" : "'" + arch + "' is not like sm_90";
       });
   app->add_option("--into", options->into,
-                  "also write the objects into this folder, for machines without a compiler: "
-                  "PREFIX/share/wellspring/generators, if PREFIX/bin/wellspring is to read them");
+                  "also write the objects into this folder, for machines without a compiler; "
+                  "PREFIX/bin/wellspring reads PREFIX/share/wellspring/generators");
   constexpr double kMostSamples = 1e9;
   add_optional_whole(*app, "--samples", options->samples, 1, kMostSamples,
                      "also check this many samples, and the number of random numbers that each "

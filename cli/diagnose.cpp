@@ -64,7 +64,7 @@ std::vector<MachineRate> machine_rates(const TrainingLadder& training) {
   return rates;
 }
 
-/// True if a cause is in the part of the data path that reading threads do.
+/// True if a cause is in the part of the data path that reading threads handle.
 bool threads_matter(const Diagnosis& diagnosis) {
   for (const Cause& cause : diagnosis.causes)
     if (cause.stage.find("decoding") != std::string::npos ||

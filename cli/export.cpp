@@ -26,7 +26,7 @@ struct ExportArguments {
   SampleOptions samples;
   std::string layout;
   std::string pixels = "f32", channels = "last";
-  int gzip = 0;
+  std::string compress = "none";
   bool store_headers = false, reencode = false;
   std::string format;
   std::uint64_t shard_samples = ExportOptions{}.shard_samples;
@@ -42,10 +42,11 @@ int run(const ExportArguments& options) {
   const bool done = watch(
       "export", *feed,
       [&](const auto& progress) {
-        report = export_samples(*feed, options.samples.out,
-                                {options.layout, progress, images, options.gzip,
-                                 options.shard_samples, options.samples.threads.value_or(0),
-                                 options.store_headers, options.format, options.reencode});
+        report = export_samples(
+            *feed, options.samples.out,
+            {options.layout, progress, images, compression_from_text(options.compress),
+             options.shard_samples, options.samples.threads.value_or(0), options.store_headers,
+             options.format, options.reencode});
       },
       shards ? "repeat the command to continue after the last complete shard" : "nothing is kept");
   if (!done) return shards ? kInterruptedExitCode : kInterrupted;
@@ -120,9 +121,10 @@ Command add_export(CLI::App& parent) {
                               "(default: {})",
                               options->shard_samples))
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
-  app->add_option("--gzip", options->gzip,
-                  "HDF5 only: compresses the arrays at this level, from 1 (fast) to 9 (small)")
-      ->check(CLI::Range(1, 9));
+  app->add_option(
+      "--compress", options->compress,
+      "HDF5 only: how the arrays are compressed: gzip, zstd or lz4, gzip and zstd also "
+      "with a level (gzip:9, zstd:19). h5py needs the package hdf5plugin for zstd and lz4");
   app->add_flag(
       "--store-headers", options->store_headers,
       "also store the text of generators in headers (./NAME.h), which `wellspring headers` "

@@ -55,7 +55,7 @@ Document read_document(const fs::path& where) {
   return {checkpoint, parse(read_text(checkpoint), checkpoint)};
 }
 
-/// The text comes from outside: it gets no control sequence through to the terminal.
+/// The text comes from outside, so its control sequences must not reach the terminal.
 void print(const StoredHeader& header) {
   for (const OwnSource::File& file : header.source.files) {
     fmt::print("// {}: {} (header {})\n", printable(header.generator), printable(file.path),

@@ -26,7 +26,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// A port that nobody uses now.
+/// A port that is free now.
 int free_port() {
   return listen_on(0, true).local_port();
 }
@@ -43,7 +43,7 @@ sigset_t passed_signals() {
 /// Ends with this rank's environment, in the new process.
 void become_rank(int rank, int ranks, int port, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) std::_Exit(1);  // it has died before
+  if (getppid() != parent) std::_Exit(1);  // it has already died
   const auto set = [](const char* name, const std::string& value) {
     setenv(name, value.c_str(), 1);
   };
@@ -95,8 +95,8 @@ class LocalRanks {
   int exit_code() const { return exit_code_; }
 
  private:
-  /// Ranks that follow a failed one end with ErrorKind::runtime, so other codes tell more. 75 is a
-  /// stop with a checkpoint.
+  /// Ranks that follow a failed one end with ErrorKind::runtime, so other codes are more
+  /// informative. 75 is a stop with a checkpoint.
   void note_exit(int code, bool first) {
     constexpr int kStopped = 75, kFollowing = static_cast<int>(ErrorKind::runtime);
     const bool fails = code != 0 && code != kStopped;

@@ -24,7 +24,7 @@ bool is_of_target(const Score& score) {
   return score.what.find(kOf) != std::string::npos;
 }
 
-/// The heads with their wanted scores only, which are then no longer marked as details.
+/// The heads with only the wanted scores, which are no longer marked as details.
 template <class Wanted>
 std::vector<HeadReport> with_scores(std::vector<HeadReport> heads, Wanted wanted) {
   for (HeadReport& head : heads) {
@@ -102,7 +102,7 @@ std::string confusion_table(const ClassifierReport& report) {
   return text.find('\n', 1) > kWidest ? "" : text;
 }
 
-/// Everything on one head, each part on its own lines.
+/// Everything about one head, each part on its own lines.
 std::string head_text(const HeadReport& head, bool named, Depth depth) {
   HeadReport others = head;
   std::erase_if(others.scores, is_of_target);

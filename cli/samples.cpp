@@ -65,7 +65,7 @@ bool is_dataset(const std::string& name) {
                                   }));
 }
 
-/// The folder of a run contains pictures, but is no data set.
+/// The folder of a run contains pictures, but is not a data set.
 void refuse_run_folder(const std::string& name) {
   const std::filesystem::path configuration = std::filesystem::path(name) / "config.resolved.yaml";
   std::error_code unreadable;  // then it is not a run
@@ -309,7 +309,7 @@ bool watch(const std::string& title, SampleReader& feed,
     options.total = feed.count();
     Progress progress(options);
     try {
-      std::optional<std::uint64_t> first;  // an earlier process may have made the samples before
+      std::optional<std::uint64_t> first;  // an earlier process may have made the first samples
       std::chrono::steady_clock::time_point begin;
       make([&](std::uint64_t done) {
         const auto now = std::chrono::steady_clock::now();

@@ -128,7 +128,7 @@ class Sweep {
     say(r, "started");
   }
 
-  /// Passes a stop on once: each run then writes a checkpoint and ends.
+  /// Passes on a stop once: each run then writes a checkpoint and ends.
   void pass_on_interrupt() {
     if (!interrupt_requested() || passed_on_) return;
     passed_on_ = true;
@@ -210,7 +210,7 @@ class Sweep {
   bool passed_on_ = false;
 };
 
-/// Refuses a folder whose run has other settings, and an unknown figure, before any run begins.
+/// Refuses a folder whose run has different settings, and an unknown figure, before any run begins.
 void expect_startable(const RunConfig& config, const std::string& figure) {
   if (const auto newest = CheckpointStore(config.folder()).newest())
     expect_same_run(*newest, read_checkpoint_header(*newest), config);

@@ -133,7 +133,7 @@ void TrainView::on_plan(const PlanReport& plan) {
 }
 
 void TrainView::on_graph(const GraphCensus& census, std::uint64_t steps) {
-  // The marks of --trace are functions of the host.
+  // The marks of --trace are host functions.
   const std::string calls =
       census.host_nodes > 0 ? ", " + counted(census.host_nodes, "host call") : "";
   const std::string graph = steps == 1 ? "step graph" : fmt::format("graph of {} steps", steps);
@@ -197,7 +197,8 @@ void TrainView::finished_before(const FinishReport& report) {
     tell(stdout, "{}\n",
          fit(std::string(kColumn, ' ') +
                  "(starts a new run from these weights, because the first steps of a longer run "
-                 "would have other learning rates or source weights; a run can be extended if both "
+                 "would have different learning rates or source weights; a run can be extended if "
+                 "both "
                  "are constant: optimizer.schedule=constant optimizer.warmup=0)",
              STDOUT_FILENO, kColumn));
   }

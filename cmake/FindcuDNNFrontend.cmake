@@ -23,7 +23,7 @@ if(cuDNNFrontend_FOUND AND NOT TARGET cuDNN::frontend)
     # Its own copy of a JSON library would double the compile time; we serialise nothing through it.
     INTERFACE_COMPILE_DEFINITIONS CUDNN_FRONTEND_SKIP_JSON_LIB
     INTERFACE_LINK_LIBRARIES cuDNN::cudnn)
-  # From 1.19 on the headers hold an engine of their own that calls the run-time compiler.
+  # From 1.19 on the headers contain an engine that calls the run-time compiler.
   if(cuDNNFrontend_VERSION VERSION_GREATER_EQUAL 1.19)
     target_link_libraries(cuDNN::frontend INTERFACE CUDA::nvrtc)
   endif()

@@ -31,15 +31,15 @@ endfunction()
 set(WELLSPRING_HAS_CUDA OFF)
 set(WELLSPRING_HAS_CUDA_TOOLKIT OFF)
 if(WELLSPRING_CUDA_STAND_IN)
-  # What --version and doctor print; no number, so that the device's capability is not compared.
+  # Text that --version and doctor print. It is not a number, so the device's capability is not compared.
   set(CMAKE_CUDA_ARCHITECTURES "stand-in for a GPU")
   set(WELLSPRING_HAS_CUDA ON)
 elseif(NOT WELLSPRING_CUDA STREQUAL "OFF")
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER AND NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
-    # Compile time grows with each architecture: that of this machine's GPU, else Hopper. The preset
-    # `distribution` has them all.
+    # Each architecture adds compile time, so the default is only the architecture of this machine's GPU, or Hopper
+    # without a GPU. The preset `distribution` has all of them.
     execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader --id=0
                     OUTPUT_VARIABLE capability ERROR_QUIET)
     if(capability MATCHES "^([0-9]+)\\.([0-9])")
@@ -73,7 +73,7 @@ target_compile_features(wellspring_flags INTERFACE cxx_std_20)
 # edits them.
 target_link_options(wellspring_flags INTERFACE LINKER:--disable-new-dtags)
 
-# Contraction is off on both sides, so + - * / sqrt and explicit fma round alike on host and device.
+# Contraction is off on both sides, so + - * / sqrt and explicit fma are rounded in the same way on host and device.
 set(host_flags -ffp-contract=off -fno-math-errno -fno-trapping-math)
 set(device_flags -fmad=false --expt-relaxed-constexpr -Werror=cross-execution-space-call)
 set(host_warnings -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
@@ -87,7 +87,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
        -Wno-stringop-overread)
 endif()
 if(WELLSPRING_UNITY)
-  # A local name may equal one of another file of the folder. Builds of single files keep this warning.
+  # A local name may be the same as one in another file of the folder. Builds of single files keep this warning.
   list(APPEND host_warnings -Wno-shadow)
 endif()
 if(WELLSPRING_WERROR)
@@ -108,7 +108,7 @@ if(WELLSPRING_SANITIZE OR WELLSPRING_CUDA_STAND_IN)
   # With sanitizers, -O1 takes nearly three times as long to compile as -Og.
   list(APPEND host_flags -Og -g1)
 endif()
-# A project that links the installed library needs the flags that decide about results, not our warnings.
+# A project that links the installed library needs the flags that affect results, but not our warnings.
 target_compile_options(wellspring_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:${host_flags}>"
   "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:${host_warnings}>>")
@@ -120,7 +120,7 @@ if(WELLSPRING_CUDA_STAND_IN)
   target_compile_definitions(wellspring_flags INTERFACE WELLSPRING_CUDA=1 WELLSPRING_CUDA_STAND_IN=1)
 elseif(WELLSPRING_HAS_CUDA)
   set(cuda_flags ${device_flags} -Xcompiler=-Wall,-ffp-contract=off,-fno-math-errno,-fno-trapping-math,-fopenmp -lineinfo
-      --threads=2)  # architectures of one file side by side
+      --threads=2)  # compiles the architectures of a file in parallel
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND WELLSPRING_MARCH)
     list(APPEND cuda_flags -Xcompiler=-march=${WELLSPRING_MARCH})
   endif()

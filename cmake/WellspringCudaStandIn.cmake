@@ -45,7 +45,7 @@ if(WELLSPRING_TESTS)
   wellspring_compile_cuda_as_cxx(test_sources)
 endif()
 
-# NCCL for it. The program provides the function that enqueues its sums.
+# A stand-in for NCCL. The program provides the function that enqueues its sums.
 if(WELLSPRING_TRAINING)
   add_library(stand_in_nccl SHARED "${stand_in_dir}/nccl.cpp")
   set_target_properties(stand_in_nccl PROPERTIES OUTPUT_NAME nccl SOVERSION 2 VERSION 2)
@@ -58,5 +58,5 @@ if(WELLSPRING_TRAINING)
   endif()
 endif()
 
-# Nobody is to take such a program for one that uses a GPU.
+# Such a program must not be mistaken for one that uses a GPU.
 install(CODE "message(FATAL_ERROR \"This build plays a GPU (WELLSPRING_CUDA_STAND_IN): it is for tests and is not installed.\")")

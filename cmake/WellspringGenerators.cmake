@@ -1,5 +1,5 @@
 # wellspring_generators(images/shapes:Shapes ...): a generator is its header, generators/images/shapes.h,
-# and one of these entries, which names it and its functor. From each entry the build writes, by short templates:
+# and one of these entries, which names it and its functor. From each entry and short templates, the build writes:
 #
 #   generators/registered/shapes.cpp     its row of the registry
 #   generators/registered/shapes.cu      its device code (with CUDA)

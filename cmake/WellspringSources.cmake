@@ -1,4 +1,4 @@
-set(wellspring_unity_limit 12)  # files compiled as one, at most
+set(wellspring_unity_limit 12)  # maximum number of files compiled as one
 
 # wellspring_sources(target [LIMIT n] [OPTIONS option ...] <file> ...): adds files, relative to the current folder, to a
 # target. With WELLSPRING_UNITY the files of a folder are compiled as one, in groups of at most LIMIT, so names in their

@@ -43,7 +43,8 @@ class NpzFile final : public ArrayFile {
 /// and texts are stored directly, parameters as JSON.
 class Hdf5ArrayFile final : public ArrayFile {
  public:
-  Hdf5ArrayFile(const std::filesystem::path& path, int gzip) : file_(path, gzip) {}
+  Hdf5ArrayFile(const std::filesystem::path& path, const Compression& compression)
+      : file_(path, compression) {}
 
   Array open(const std::string& name, const ArraySpec& spec, const ArrayMeaning& meaning) override {
     names_.push_back(name);
@@ -106,13 +107,14 @@ bool is_hdf5(const std::filesystem::path& path) {
   return has_extension(path, ".h5") || has_extension(path, ".hdf5");
 }
 
-std::unique_ptr<ArrayFile> create_array_file(const std::filesystem::path& path, int gzip) {
-  if (gzip > 0 && !is_hdf5(path))
-    fail(ErrorKind::config, {fmt::format("--gzip cannot be used with '{}'", path.string()),
+std::unique_ptr<ArrayFile> create_array_file(const std::filesystem::path& path,
+                                             const Compression& compression) {
+  if (compression.on() && !is_hdf5(path))
+    fail(ErrorKind::config, {fmt::format("--compress cannot be used with '{}'", path.string()),
                              "only the arrays of HDF5 files are compressed",
-                             "use a name that ends in .h5 or .hdf5, or leave --gzip out"});
+                             "use a name that ends in .h5 or .hdf5, or leave --compress out"});
   if (is_npz(path)) return std::make_unique<NpzFile>(path);
-  if (is_hdf5(path)) return std::make_unique<Hdf5ArrayFile>(path, gzip);
+  if (is_hdf5(path)) return std::make_unique<Hdf5ArrayFile>(path, compression);
   const std::string ending = path.extension().string();
   fail(ErrorKind::config,
        {fmt::format("cannot export to '{}'", path.string()),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/io/bytes.h"
+#include "core/io/compression.h"
 #include "core/io/npy.h"
 
 #include <nlohmann/json_fwd.hpp>
@@ -46,8 +47,9 @@ bool is_npz(const std::filesystem::path& path);
 bool is_hdf5(const std::filesystem::path& path);
 
 /// Starts the file. It appears at finish(); without that, nothing remains. Throws a config error
-/// for an unknown extension, a runtime error if it cannot be written. `gzip`: level of compression
-/// from 1 to 9, HDF5 only; 0: none.
-std::unique_ptr<ArrayFile> create_array_file(const std::filesystem::path& path, int gzip = 0);
+/// for an unknown extension, a runtime error if it cannot be written. Only HDF5 files
+/// can be compressed.
+std::unique_ptr<ArrayFile> create_array_file(const std::filesystem::path& path,
+                                             const Compression& compression = {});
 
 }  // namespace wellspring

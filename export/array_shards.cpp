@@ -83,7 +83,7 @@ struct ArrayShard {
              const ExportLayout& layout, const ExportOptions& options, std::filesystem::path where)
       : path(std::move(where)),
         part(feed, samples, longest_location),
-        file(create_array_file(path, options.gzip)),
+        file(create_array_file(path, options.compression)),
         arrays(part, make_values(layout, part, options.images), *file),
         left(samples) {}
 
@@ -189,7 +189,7 @@ ExportReport export_array_shards(SampleReader& feed, const std::filesystem::path
   settings["layout"] = layout.name;
   settings["pixels"] = options.images.pixels == ElementType::u8 ? "u8" : "f32";
   settings["channels"] = options.images.channels_first ? "first" : "last";
-  settings["gzip"] = options.gzip;
+  settings["compression"] = to_text(options.compression);
   settings["version"] = kVersion;
   ShardFolder folder(path, options.shards, extension, std::move(settings));
   ExportReport report{{}, {}, folder.abandoned(), folder.samples()};

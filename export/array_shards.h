@@ -17,10 +17,10 @@ inline constexpr const char* kHdf5Shards = "hdf5";
 /// another one. It has `options.shard_samples` samples, or as many as can need 1 GiB.
 ///
 /// index.json is updated after each shard, so an interrupted export continues after its last
-/// complete one; the result is the same to the byte. Memory use is that of one batch. Checksums are
+/// complete one; the result is byte-identical. Memory use is that of one batch. Checksums are
 /// computed while the next shard is written.
 ///
-/// Throws config errors for a folder with other files, an export with other settings or a build
+/// Throws config errors for a folder with other files, an export with different settings or a build
 /// without HDF5, runtime errors if files cannot be written, and errors of the layout and the feed.
 ExportReport export_array_shards(SampleReader& feed, const std::filesystem::path& path,
                                  const ExportOptions& options);

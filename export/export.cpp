@@ -96,12 +96,13 @@ ExportReport export_samples(SampleReader& feed, const std::filesystem::path& pat
     return export_array_shards(feed, path, options);
   }
   if (path.extension() == ".trackml" || is_event_record(path)) {
-    if (!options.layout.empty() || options.images != ImageForm{} || options.gzip > 0 ||
+    if (!options.layout.empty() || options.images != ImageForm{} || options.compression.on() ||
         options.store_headers)
       fail(ErrorKind::config,
-           {fmt::format("--layout, --pixels, --channels, --gzip and --store-headers cannot be used "
-                        "with '{}'",
-                        path.string()),
+           {fmt::format(
+                "--layout, --pixels, --channels, --compress and --store-headers cannot be used "
+                "with '{}'",
+                path.string()),
             "they apply to array files", "leave them out"});
     return is_event_record(path) ? export_event_records(feed, path, options.progress)
                                  : export_trackml(feed, path, options.progress);
@@ -109,7 +110,7 @@ ExportReport export_samples(SampleReader& feed, const std::filesystem::path& pat
   const ExportLayout& layout = find_export_layout(options.layout, feed, path);
   const auto file = [&] {
     if (is_npz(path) || is_hdf5(path)) expect_storable(feed);
-    return create_array_file(path, options.gzip);
+    return create_array_file(path, options.compression);
   }();
   SampleArrays arrays(feed, make_values(layout, feed, options.images), *file);
   std::uint64_t done = 0;

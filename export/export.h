@@ -28,7 +28,7 @@ struct ExportOptions {
   /// Called with the number of written samples; an exception thrown by it ends the export.
   std::function<void(std::uint64_t)> progress = {};
   ImageForm images = {};
-  int gzip = 0;                         ///< level of compression from 1 to 9, HDF5 only; 0: none
+  Compression compression = {};         ///< HDF5 only
   std::uint64_t shard_samples = 10000;  ///< per shard
   int threads = 0;                      ///< for encoding images; see compute_threads
   bool store_headers = false;           ///< adds stored_headers() to the metadata
@@ -56,7 +56,7 @@ struct ExportOptions {
 ExportReport export_samples(SampleReader& feed, const std::filesystem::path& path,
                             const ExportOptions& options = {});
 
-/// How many of the samples that the metadata describe were made by this feed.
+/// The feed has made all of the samples that the metadata describe, or only some of them.
 enum class SamplesMade { all, some };
 
 /// Everything that describes the samples: identity, names, units, classes, parameters, version. If

@@ -69,7 +69,7 @@ struct ShardFolder::State {
              fmt::format("format is {} there and {} here", printable(found["format"].dump()),
                          index["format"].dump()));
     if (!same(found.value("settings", Json()), index["settings"]))
-      refuse("its samples were exported with other settings", difference(found["settings"]));
+      refuse("its samples were exported with different settings", difference(found["settings"]));
     check_shards(found);
     index = std::move(found);
   }
@@ -116,9 +116,12 @@ ShardFolder::ShardFolder(fs::path path, const std::string& format, std::string e
                    {"samples", 0},
                    {"shards", Json::array()},
                    {"settings", std::move(settings)}};
-  if (fs::exists(state_->path)) state_->adopt();
+  const Json fresh = state_->index;
+  if (fs::exists(state_->path)) state_->adopt();  // refuses before anything is written
   make_folders(state_->path);
   state_->lock.emplace(state_->path, "wait for it to end, or choose another --out");
+  state_->index = fresh;
+  state_->adopt();  // again: another process may have had the folder
   state_->abandoned = remove_stale_temporaries(state_->path);
 }
 

@@ -14,7 +14,7 @@ namespace wellspring {
 /// `values`, rows of `width` numbers, as a column of all latents of the generator for
 /// EmitCall::latents. Rows have either the settable latents or all of them; the values of the others
 /// have no effect. `place` names the values in errors. Errors (config): the generator cannot make
-/// samples at given latents, another width, a value outside the latent's range (of a latent with
+/// samples at given latents, a wrong width, a value outside the latent's range (of a latent with
 /// LatentEnds::rare: not finite, or of the wrong sign).
 std::vector<float> given_latents(const SampleInfo& info, std::span<const float> values,
                                  std::int64_t width, const std::string& place);

@@ -21,9 +21,9 @@ struct LatentInfo {
   std::string unit;                     ///< "" if dimensionless
   float low = 0, high = 1;              ///< range, including both ends
   LatentRole role = LatentRole::fixed;  ///< how augmentation transforms it; a position_y follows
-                                        ///< its position_x, a thing's length follows both, a wave's
-                                        ///< angle and phase follow its period; the unit "image
-                                        ///< side" marks fractions
+                                        ///< its position_x, an object's length follows both, a
+                                        ///< wave's angle and phase follow its period; the unit
+                                        ///< "image side" marks fractions
   LatentEnds ends = LatentEnds::reached;
 
   LatentInfo();

@@ -94,8 +94,8 @@ struct SampleInfo {
   std::vector<std::string> classes;    ///< label i means classes[i]
   std::vector<double> cross_sections;  ///< by class, pb; empty: not modelled
   std::vector<LatentInfo> latents;
-  /// The caller can set the first so many latents (EmitCall::latents); the others follow from them
-  /// or cannot be set.
+  /// Number of leading latents that the caller can set (EmitCall::latents); the others follow from
+  /// them or cannot be set.
   int settable_latents = 0;
   std::optional<PlaneInfo> plane;   ///< dense labels of images, made on request
   std::vector<ValueInfo> features;  ///< features of an event or an item; empty for images

@@ -83,17 +83,32 @@ class ColumnProfiler {
     first_.push_back(value);
     if (first_.size() == kFirst) settle();
   }
+  /// Makes all bins hold equally many whole numbers, which else would leave some bins empty. Returns the
+  /// number of bins.
+  static std::size_t fit_whole_numbers(Histogram& bins) {
+    const double numbers = bins.high - bins.low + 1;
+    const double width = std::ceil(numbers / static_cast<double>(kBins));
+    const double count = std::ceil(numbers / width);
+    bins.low -= 0.5;
+    bins.high = bins.low + count * width;
+    return static_cast<std::size_t>(count);
+  }
   /// Bins from the 1 % to the 99 % quantile of the first samples, so that outliers do not widen them.
   void settle() {
     Histogram& bins = profile_.histogram;
     if (bins.counts.empty()) {
-      bins.counts.assign(kBins + 2, 0);
+      std::size_t count = kBins;
       if (!first_.empty()) {
         std::ranges::sort(first_);
         bins.low = first_[first_.size() / 100];
         bins.high = first_[first_.size() - 1 - first_.size() / 100];
-        if (!(bins.low < bins.high)) bins.high = bins.low + 1;
+        if (std::ranges::all_of(first_, [](double value) { return value == std::rint(value); })) {
+          count = fit_whole_numbers(bins);
+        } else if (!(bins.low < bins.high)) {
+          bins.high = bins.low + 1;
+        }
       }
+      bins.counts.assign(count + 2, 0);
     }
     for (const double value : first_) bins.add(value);
     first_.clear();
@@ -232,7 +247,8 @@ double distance(const Histogram& a, const Histogram& b) {
   return most;
 }
 
-/// Dark characters for full bins: the outer bins at the ends, and between them groups of equally many.
+/// Dark characters for full bins: the outer bins at the ends, and between them groups of equal
+/// size.
 std::string picture(const Histogram& histogram) {
   constexpr std::string_view kShades = " .:-=+*#@";
   constexpr std::size_t kMostGroups = 22;
@@ -433,7 +449,7 @@ Json to_json(const Drift& drift) {
 std::string to_text(const DataProfile& profile, const Drift* drift) {
   std::string text = profile.title + "\n";
   for (const SourceProfile& source : profile.sources) {
-    text += fmt::format("\n{}: {}, {} the same x as an earlier one\n", source.name,
+    text += fmt::format("\n{}: {}, {} with the same x as an earlier one\n", source.name,
                         counted(source.samples, "sample"), source.duplicates);
     std::vector<std::vector<std::string>> rows = {
         {"column", "mean", "deviation", "lowest", "highest", "not finite", "per sample"}};

@@ -67,7 +67,7 @@ struct ColumnDrift {
 
 struct Drift {
   std::vector<ColumnDrift> columns;
-  std::vector<std::string> not_compared;  ///< columns of only one profile, or with other bins
+  std::vector<std::string> not_compared;  ///< columns of only one profile, or with different bins
   bool drifts() const;                    ///< a column drifts, or was not compared
 };
 

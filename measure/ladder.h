@@ -63,7 +63,7 @@ inline constexpr double kClocksDisagree = 0.02;
 
 struct Ladder {
   std::vector<RungResult> rungs;
-  bool tight = false;  ///< false: the time was over first
+  bool tight = false;  ///< false: the time ran out first
   std::string option;  ///< see LadderLimits
   double seconds = 0;
   ProcessorLoad load;
@@ -75,12 +75,12 @@ struct Ladder {
 };
 
 /// Warms up each rung until two windows agree, then measures all of them alternately, in a random
-/// order, until every interval is tight or the time is over. Errors (config): the time is over
+/// order, until every interval is tight or the time runs out. Errors (config): the time runs out
 /// before the first turn; Interrupted after a signal.
 Ladder measure_ladder(const std::vector<Rung>& rungs, const LadderLimits& limits = {});
 
-/// Waits until this process and the processes that this thread has started do nothing, at most a
-/// second, so that threads and workers that read ahead for one rung do not slow the next one.
+/// Waits, at most a second, until this process and the processes that this thread has started are
+/// idle, so that threads and workers that read ahead for one rung do not slow the next one.
 void wait_until_idle();
 
 /// The smallest value that at least a share `part` of the values does not exceed (nearest rank).

@@ -13,7 +13,7 @@ namespace wellspring {
 std::vector<std::filesystem::path> files_below(const std::filesystem::path& path);
 
 /// Asks the kernel to drop these files from its page cache (POSIX_FADV_DONTNEED). It may keep pages,
-/// for example of mapped files; bytes_read() tells.
+/// for example of mapped files; see bytes_read().
 void drop_from_page_cache(const std::vector<std::filesystem::path>& files);
 
 struct BytesRead {

@@ -29,7 +29,7 @@ void expect_pixels(const std::string& whose, const ValueRange& range) {
   fail(ErrorKind::config,
        {"dtype: 'u8' holds values from 0 to 1",
         range.normalised
-            ? "normalised values have another range"
+            ? "normalised values have a different range"
             : fmt::format("values of '{}' are from {:g} to {:g}", whose, range.low, range.high),
         range.normalised ? "leave normalise out, or choose 'f16'" : "choose 'f16'"});
 }

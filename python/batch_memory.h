@@ -29,7 +29,7 @@ struct TypedBatch {
 /// Range of the values of x without augmentation.
 struct ValueRange {
   float low = 0, high = 1;
-  bool normalised = false;  ///< the values were scaled and have another range
+  bool normalised = false;  ///< the values were scaled and have a different range
 };
 /// Throws a config error unless samples with this range can have the type u8. `whose`: their name.
 void expect_pixels(const std::string& whose, const ValueRange& range);

@@ -13,4 +13,7 @@ void bind_mixtures(nanobind::module_& module);
 void bind_samples(nanobind::module_& module);
 void bind_training(nanobind::module_& module);
 
+/// Raises the exception that is being handled, in functions that nanobind does not call.
+void set_python_error() noexcept;
+
 }  // namespace wellspring::python

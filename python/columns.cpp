@@ -2,18 +2,20 @@
 
 #include "core/error.h"
 #include "core/text/text.h"
-#include "kernels/batch/batch_columns.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
+#include <cstring>
 #include <initializer_list>
 #include <nanobind/stl/string.h>
 #include <span>
-#include <string_view>
+#include <string>
+
+#define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_22_API_VERSION
+#include <numpy/arrayobject.h>
 
 namespace nb = nanobind;
 
@@ -47,19 +49,96 @@ std::string type_name(nb::dlpack::dtype type) {
   return fmt::format("{}{}", kind, type.bits);
 }
 
+int numpy_type(ElementType type) {
+  switch (type) {
+    case ElementType::i32:
+      return NPY_INT32;
+    case ElementType::f16:
+      return NPY_HALF;
+    case ElementType::u8:
+      return NPY_UINT8;
+    default:
+      return NPY_FLOAT;
+  }
+}
+
+/// NumPy has no bf16.
+bool is_numpy(ElementType type, Device device) {
+  return device.is_cpu() && type != ElementType::bf16;
+}
+
+/// References that live as long as the process, like the classes of errors.cpp.
+struct Names {
+  std::array<PyObject*, kBatchColumns> columns = {};
+  PyObject* batch_class = nullptr;
+};
+Names names;
+
 int device_type(Device device) {
   return device.is_cuda() ? nb::device::cuda::value : nb::device::cpu::value;
 }
 
-/// Shape and strides of a column, in elements. The first `axes` numbers count.
-struct Extents {
-  std::size_t axes = 0;
-  std::array<std::size_t, 4> shape = {};
-  std::array<std::int64_t, 4> strides = {};
-};
+/// "3, 32, 32"
+template <class Numbers>
+auto listed(const Numbers& numbers, std::size_t count) {
+  return fmt::join(&numbers[0], &numbers[0] + count, ", ");
+}
 
-Extents extents_of(const BatchView& batch, const BatchColumn& column, ImageAxes axes) {
-  const SampleLayout& layout = batch.layout;
+[[noreturn]] void refuse(std::string_view name, const std::string& problem,
+                         const std::string& advice) {
+  fail(ErrorKind::config, {fmt::format("out['{}'] {}", name, problem), "", advice});
+}
+
+/// Error: `name` is not one of the columns.
+[[noreturn]] void refuse_column(std::string_view name, std::span<const BatchColumn> columns) {
+  std::vector<std::string> names;
+  for (const BatchColumn& column : columns)
+    if (column.width > 0) names.emplace_back(column.name);
+  fail(ErrorKind::config, {fmt::format("out: these samples have no column '{}'", printable(name)),
+                           "", name_advice(name, names)});
+}
+
+}  // namespace
+
+ElementType parse_dtype(std::string_view name) {
+  struct Known {
+    const char *name, *long_name;
+    ElementType type;
+  };
+  for (const Known& known :
+       {Known{"f32", "float32", ElementType::f32}, Known{"bf16", "bfloat16", ElementType::bf16},
+        Known{"f16", "float16", ElementType::f16}, Known{"u8", "uint8", ElementType::u8}})
+    if (name == known.name || name == known.long_name) return known.type;
+  fail(ErrorKind::config, {fmt::format("dtype: '{}' is not a type of samples", printable(name)), "",
+                           "choose 'f32', 'bf16', 'f16' or 'u8', and convert the result"});
+}
+
+ImageAxes parse_axes(std::string_view name) {
+  if (name == "NHWC") return ImageAxes::channels_last;
+  if (name == "NCHW") return ImageAxes::channels_first;
+  fail(ErrorKind::config, {fmt::format("layout: '{}' is not an order of axes", printable(name)), "",
+                           "choose 'NHWC' or 'NCHW'"});
+}
+
+void open_numpy() {
+  if (_import_array() < 0) nb::raise_python_error();
+  const auto columns = columns_of({});
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    names.columns[i] = PyUnicode_InternFromString(columns[i].name);
+  nb::object batch_class = nb::module_::import_("wellspring._batch").attr("Batch");
+  names.batch_class = batch_class.release().ptr();
+}
+
+BatchArrays::BatchArrays(const TypedBatch& batch, Device device, ImageAxes axes)
+    : batch_(batch), device_(device), axes_(axes), columns_(batch.columns()) {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    columns_[i].data = nullptr;
+    extents_[i] = extents_of(columns_[i]);
+  }
+}
+
+BatchArrays::Extents BatchArrays::extents_of(const BatchColumn& column) const {
+  const SampleLayout& layout = batch_.view.layout;
   const std::string_view name = column.name;
   const bool image = name == "x" && layout.kind == SampleKind::image;
   Extents extents;
@@ -67,7 +146,7 @@ Extents extents_of(const BatchView& batch, const BatchColumn& column, ImageAxes 
     for (const std::int64_t extent : more)
       extents.shape[extents.axes++] = static_cast<std::size_t>(extent);
   };
-  add({batch.size});
+  add({batch_.view.size});
   if (image) {
     add({layout.height, layout.width, layout.channels});
   } else if (name == "x" && layout.kind == SampleKind::set) {
@@ -82,25 +161,17 @@ Extents extents_of(const BatchView& batch, const BatchColumn& column, ImageAxes 
     extents.strides[i] = stride;
     stride *= static_cast<std::int64_t>(extents.shape[i]);
   }
-  if (image && axes == ImageAxes::channels_first) {
+  if (image && axes_ == ImageAxes::channels_first) {
     std::rotate(extents.shape.begin() + 1, extents.shape.end() - 1, extents.shape.end());
     std::rotate(extents.strides.begin() + 1, extents.strides.end() - 1, extents.strides.end());
   }
+  for (std::size_t i = 0; i < extents.axes; ++i)
+    extents.bytes[i] = extents.strides[i] * static_cast<std::int64_t>(element_size(column.type));
+  extents.numpy_type = numpy_type(column.type);
   return extents;
 }
 
-/// "3, 32, 32"
-template <class Numbers>
-auto listed(const Numbers& numbers, std::size_t count) {
-  return fmt::join(&numbers[0], &numbers[0] + count, ", ");
-}
-
-[[noreturn]] void refuse(std::string_view name, const std::string& problem,
-                         const std::string& advice) {
-  fail(ErrorKind::config, {fmt::format("out['{}'] {}", name, problem), "", advice});
-}
-
-bool same_shape(const Extents& wanted, const nb::ndarray<>& array) {
+bool BatchArrays::same_shape(const Extents& wanted, const nb::ndarray<>& array) {
   if (array.ndim() != wanted.axes) return false;
   for (std::size_t i = 0; i < wanted.axes; ++i)
     if (array.shape(i) != wanted.shape[i]) return false;
@@ -108,21 +179,33 @@ bool same_shape(const Extents& wanted, const nb::ndarray<>& array) {
 }
 
 /// Axes of length 1, and all axes of an empty array, may have any stride.
-bool same_strides(const Extents& wanted, const nb::ndarray<>& array) {
+bool BatchArrays::same_strides(const Extents& wanted, const nb::ndarray<>& array) {
   for (std::size_t i = 0; i < wanted.axes; ++i)
     if (wanted.shape[i] > 1 && array.stride(i) != wanted.strides[i]) return false;
   return true;
 }
 
-/// The caller's array for a column, after all checks.
-nb::ndarray<> checked_array(const BatchView& batch, const BatchColumn& column, nb::handle object,
-                            Device device, ImageAxes axes) {
+void* BatchArrays::numpy_data(std::size_t i, PyObject* object) const {
+  static_assert(sizeof(npy_intp) == sizeof(std::int64_t));
+  if (!PyArray_CheckExact(object) || !is_numpy(columns_[i].type, device_)) return nullptr;
+  auto* const array = reinterpret_cast<PyArrayObject*>(object);
+  const Extents& wanted = extents_[i];
+  const std::size_t bytes = wanted.axes * sizeof(npy_intp);
+  const bool same = static_cast<std::size_t>(PyArray_NDIM(array)) == wanted.axes &&
+                    PyArray_TYPE(array) == wanted.numpy_type && PyArray_ISBEHAVED(array) &&
+                    std::memcmp(PyArray_DIMS(array), wanted.shape.data(), bytes) == 0 &&
+                    std::memcmp(PyArray_STRIDES(array), wanted.bytes.data(), bytes) == 0;
+  return same ? PyArray_DATA(array) : nullptr;
+}
+
+nb::ndarray<> BatchArrays::imported_array(std::size_t i, nb::handle object) const {
   nb::ndarray<> array;
+  const BatchColumn& column = columns_[i];
   const std::string_view name = column.name;
   if (!nb::try_cast(object, array, /*convert=*/false))
     refuse(name, "is not a writable array with the DLPack or buffer protocol",
            "pass a NumPy array or a tensor that may be written");
-  const Extents wanted = extents_of(batch, column, axes);
+  const Extents& wanted = extents_[i];
   const nb::dlpack::dtype type = dlpack_type(column.type);
   if (array.dtype() != type)
     refuse(
@@ -134,16 +217,16 @@ nb::ndarray<> checked_array(const BatchView& batch, const BatchColumn& column, n
            fmt::format("has the shape ({}), not ({})", listed(array.shape_ptr(), array.ndim()),
                        listed(wanted.shape, wanted.axes)),
            "make it with that shape; `count` is its first axis");
-  if (array.device_type() != device_type(device) ||
-      (device.is_cuda() && array.device_id() != device.index))
-    refuse(name, "is not on the generator's device, " + device.to_string(),
+  if (array.device_type() != device_type(device_) ||
+      (device_.is_cuda() && array.device_id() != device_.index))
+    refuse(name, "is not on the generator's device, " + device_.to_string(),
            "move it there, or make a generator for its device");
   if (!same_strides(wanted, array))
     refuse(
         name,
         fmt::format("is not contiguous: strides ({}), not ({})",
                     listed(array.stride_ptr(), array.ndim()), listed(wanted.strides, wanted.axes)),
-        axes == ImageAxes::channels_first
+        axes_ == ImageAxes::channels_first
             ? "images are stored with channels last (torch.channels_last) under layout='NCHW'"
             : "pass a contiguous array");
   if (reinterpret_cast<std::uintptr_t>(array.data()) % element_size(column.type) != 0)
@@ -151,94 +234,89 @@ nb::ndarray<> checked_array(const BatchView& batch, const BatchColumn& column, n
   return array;
 }
 
-/// Error: `name` is not one of the columns.
-[[noreturn]] void refuse_column(std::string_view name, std::span<const BatchColumn> columns) {
-  std::vector<std::string> names;
-  for (const BatchColumn& column : columns)
-    if (column.width > 0) names.emplace_back(column.name);
-  fail(ErrorKind::config, {fmt::format("out: these samples have no column '{}'", printable(name)),
-                           "", name_advice(name, names)});
-}
-
-nb::object array_of(const BatchView& batch, const BatchColumn& column, const nb::capsule& owner,
-                    Device device, ImageAxes axes) {
-  const Extents extents = extents_of(batch, column, axes);
-  const nb::dlpack::dtype type = dlpack_type(column.type);
-  const auto make = [&]<class Framework>(Framework) {
-    const nb::ndarray<Framework> array(column.data, extents.axes, extents.shape.data(), owner,
-                                       extents.strides.data(), type, device_type(device),
-                                       device.index);
+nb::object BatchArrays::array_of(std::size_t i, void* data, const nb::capsule& owner) const {
+  const Extents& extents = extents_[i];
+  if (!is_numpy(columns_[i].type, device_)) {
+    const nb::ndarray<nb::array_api> array(data, extents.axes, extents.shape.data(), owner,
+                                           extents.strides.data(), dlpack_type(columns_[i].type),
+                                           device_type(device_), device_.index);
     return nb::cast(array);
-  };
-  if (device.is_cpu() && column.type != ElementType::bf16) return make(nb::numpy{});
-  return make(nb::array_api{});
+  }
+  std::array<npy_intp, 4> shape = {}, strides = {};
+  std::ranges::copy(extents.shape, shape.begin());
+  std::ranges::copy(extents.bytes, strides.begin());
+  nb::object array = nb::steal(PyArray_New(&PyArray_Type, static_cast<int>(extents.axes),
+                                           shape.data(), extents.numpy_type, strides.data(), data,
+                                           0, NPY_ARRAY_BEHAVED, nullptr));
+  if (!array.is_valid() || PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array.ptr()),
+                                                 nb::object(owner).release().ptr()) < 0)
+    nb::raise_python_error();
+  return array;
 }
 
-}  // namespace
-
-ElementType parse_dtype(const std::string& name) {
-  struct Known {
-    const char *name, *long_name;
-    ElementType type;
-  };
-  for (const Known& known :
-       {Known{"f32", "float32", ElementType::f32}, Known{"bf16", "bfloat16", ElementType::bf16},
-        Known{"f16", "float16", ElementType::f16}, Known{"u8", "uint8", ElementType::u8}})
-    if (name == known.name || name == known.long_name) return known.type;
-  fail(ErrorKind::config, {fmt::format("dtype: '{}' is not a type of samples", printable(name)), "",
-                           "choose 'f32', 'bf16', 'f16' or 'u8', and convert the result"});
+nb::dict BatchArrays::of(const std::shared_ptr<BatchMemory>& memory) const {
+  using Owner = std::shared_ptr<BatchMemory>;
+  const nb::capsule owner(new Owner(memory),
+                          [](void* kept) noexcept { delete static_cast<Owner*>(kept); });
+  const nb::object batch = nb::steal(PyObject_CallNoArgs(names.batch_class));
+  if (!batch.is_valid()) nb::raise_python_error();
+  const auto columns = memory->batch().columns();
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].data == nullptr) continue;
+    const nb::object array = array_of(i, columns[i].data, owner);
+    if (PyDict_SetItem(batch.ptr(), names.columns[i], array.ptr()) < 0) nb::raise_python_error();
+  }
+  return nb::borrow<nb::dict>(batch);
 }
 
-ImageAxes parse_axes(const std::string& name) {
-  if (name == "NHWC") return ImageAxes::channels_last;
-  if (name == "NCHW") return ImageAxes::channels_first;
-  fail(ErrorKind::config, {fmt::format("layout: '{}' is not an order of axes", printable(name)), "",
-                           "choose 'NHWC' or 'NCHW'"});
+CallersBatch BatchArrays::from(const nb::dict& arrays) const {
+  CallersBatch callers;
+  auto columns = columns_;
+  for (const auto [key, object] : arrays) {
+    std::size_t i = 0;
+    while (i < kBatchColumns && (key.ptr() != names.columns[i] || columns[i].width == 0)) ++i;
+    if (i == kBatchColumns) {
+      const nb::str text(key);
+      const std::string_view name = text.c_str();
+      i = static_cast<std::size_t>(
+          std::ranges::find_if(
+              columns, [&](const BatchColumn& c) { return c.width > 0 && name == c.name; }) -
+          columns.begin());
+      if (i == kBatchColumns) refuse_column(name, columns);
+    }
+    columns[i].data = numpy_data(i, object.ptr());
+    if (columns[i].data != nullptr) {
+      callers.arrays[i] = nb::borrow(object);
+    } else {
+      callers.imported.push_back(imported_array(i, object));
+      columns[i].data = callers.imported.back().data();
+    }
+  }
+  if (columns.front().data == nullptr)
+    fail(ErrorKind::config, {"out has no array 'x'", "x is always made", "add it"});
+  callers.batch = {with_columns(batch_.view, columns), batch_.type};
+  return callers;
+}
+
+nb::object as_batch(const nb::dict& arrays) {
+  if (reinterpret_cast<PyObject*>(Py_TYPE(arrays.ptr())) == names.batch_class) return arrays;
+  nb::object batch = nb::steal(PyObject_CallOneArg(names.batch_class, arrays.ptr()));
+  if (!batch.is_valid()) nb::raise_python_error();
+  return batch;
 }
 
 nb::list describe_columns(const TypedBatch& batch) {
+  const BatchArrays arrays(batch, Device::cpu(), ImageAxes::channels_last);
   nb::list list;
-  for (const BatchColumn& column : batch.columns()) {
+  for (std::size_t c = 0; c < kBatchColumns; ++c) {
+    const BatchColumn& column = arrays.columns_[c];
     if (column.width == 0) continue;
-    const Extents extents = extents_of(batch.view, column, ImageAxes::channels_last);
+    const auto& extents = arrays.extents_[c];
     nb::list shape;
     for (std::size_t i = 0; i < extents.axes; ++i) shape.append(extents.shape[i]);
     list.append(nb::make_tuple(column.name, type_name(dlpack_type(column.type)), nb::tuple(shape)));
   }
   return list;
-}
-
-nb::dict to_arrays(const std::shared_ptr<BatchMemory>& memory, Device device, ImageAxes axes) {
-  using Owner = std::shared_ptr<BatchMemory>;
-  const nb::capsule owner(new Owner(memory),
-                          [](void* kept) noexcept { delete static_cast<Owner*>(kept); });
-  nb::dict arrays;
-  const TypedBatch batch = memory->batch();
-  for (const BatchColumn& column : batch.columns())
-    if (column.data != nullptr)
-      arrays[column.name] = array_of(batch.view, column, owner, device, axes);
-  return arrays;
-}
-
-CallersBatch from_arrays(const TypedBatch& batch, const nb::dict& arrays, Device device,
-                         ImageAxes axes) {
-  CallersBatch callers;
-  callers.held.reserve(arrays.size());
-  auto columns = batch.columns();
-  for (BatchColumn& column : columns) column.data = nullptr;
-  for (const auto [key, object] : arrays) {
-    const nb::str text(key);
-    const std::string_view name = text.c_str();
-    const auto column = std::ranges::find_if(
-        columns, [&](const BatchColumn& c) { return c.width > 0 && name == c.name; });
-    if (column == columns.end()) refuse_column(name, columns);
-    callers.held.push_back(checked_array(batch.view, *column, object, device, axes));
-    column->data = callers.held.back().data();
-  }
-  if (columns.front().data == nullptr)
-    fail(ErrorKind::config, {"out has no array 'x'", "x is always made", "add it"});
-  callers.batch = {with_columns(batch.view, columns), batch.type};
-  return callers;
 }
 
 }  // namespace wellspring::python

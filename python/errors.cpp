@@ -7,6 +7,7 @@
 #include "python/bindings.h"
 #include <array>
 #include <exception>
+#include <new>
 
 namespace nb = nanobind;
 
@@ -43,6 +44,18 @@ void translate(const std::exception_ptr& thrown, void*) {
 }
 
 }  // namespace
+
+void set_python_error() noexcept {
+  try {
+    translate(std::current_exception(), nullptr);
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+}
 
 void bind_errors(nb::module_& module) {
   PyObject* const error =

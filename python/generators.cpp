@@ -2,18 +2,22 @@
 #include "cli/describe_json.h"
 #include "core/config/config.h"
 #include "core/config/yaml_json.h"
+#include "core/error.h"
 #include "generators/given_latents.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "python/bindings.h"
-#include "python/columns.h"
-#include "python/generator_batches.h"
+#include "python/generator_binding.h"
+#include <algorithm>
+#include <limits>
+#include <memory>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <optional>
 #include <utility>
 
 namespace nb = nanobind;
@@ -56,57 +60,224 @@ GeneratorBatches::Settings generator_settings(const GeneratorArguments& argument
   return settings;
 }
 
-void construct_generator(GeneratorBatches* self, const std::string& name,
+void construct_generator(BoundGenerator* self, const std::string& name,
                          const std::vector<std::pair<std::string, std::string>>& parameters,
                          std::pair<int, int> size, std::uint64_t seed, const std::string& device,
                          int threads, bool plane, const std::string& augmentations) {
   const auto settings = generator_settings(
       {name, parameters, {size.first, size.second}, threads, seed, device, plane, augmentations});
   const nb::gil_scoped_release release;
-  new (self) GeneratorBatches(settings);
+  new (self) BoundGenerator(settings);
+}
+
+/// An int from `low` to `high`; otherwise the exception of wellspring._arguments.whole.
+std::int64_t whole(const char* name, nb::handle value, std::int64_t low, std::int64_t high) {
+  if (PyLong_CheckExact(value.ptr())) {
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+    if (overflow == 0 && low <= number && number <= high) return number;
+  }
+  const auto check = nb::module_::import_("wellspring._arguments").attr("whole");
+  return nb::cast<std::int64_t>(check(name, value, low, high));
+}
+
+/// Arguments that batch() and batches() share; see kBatchHelp.
+struct BatchArguments {
+  nb::handle count, dtype, layout, out, stream;
+};
+
+/// A checked request for batches.
+struct WantedBatch {
+  std::int64_t rows = 0;
+  std::shared_ptr<const BatchArrays> arrays;
+  ElementType type = ElementType::f32;
+  std::optional<nb::dict> out;
+  bool enqueues = false;  ///< in the stream `native`
+  void* native = nullptr;
+};
+
+WantedBatch wanted_batch(BoundGenerator& self, const BatchArguments& arguments) {
+  constexpr std::int64_t kMostRows = 1 << 24;
+  WantedBatch wanted;
+  wanted.rows = whole("count", arguments.count, 1, kMostRows);
+  if (!arguments.out.is_none()) {
+    if (!nb::isinstance<nb::dict>(arguments.out))
+      throw nb::type_error(
+          fmt::format("out must be a dict of arrays, not {}", nb::inst_name(arguments.out).c_str())
+              .c_str());
+    wanted.out = nb::borrow<nb::dict>(arguments.out);
+  }
+  const auto checked = [](const char* function, auto... values) {
+    return nb::module_::import_("wellspring._arguments").attr(function)(values...);
+  };
+  if (!arguments.dtype.is_none())
+    wanted.type = parse_dtype(nb::cast<std::string>(checked("dtype_name", arguments.dtype)));
+  if (!nb::isinstance<nb::str>(arguments.layout)) checked("text", "layout", arguments.layout);
+  const ImageAxes axes = parse_axes(nb::borrow<nb::str>(arguments.layout).c_str());
+  if (!arguments.stream.is_none()) {
+    wanted.enqueues = true;
+    wanted.native = reinterpret_cast<void*>(
+        nb::cast<std::uintptr_t>(checked("native_stream", arguments.stream)));
+  }
+  if (!self.arrays || !self.arrays->fit(wanted.rows, wanted.type, axes))
+    self.arrays = std::make_shared<const BatchArrays>(
+        TypedBatch::empty(wanted.rows, self.layout(), wanted.type), self.device(), axes);
+  wanted.arrays = self.arrays;
+  return wanted;
 }
 
 /// The latents that the caller gives, one row per sample.
 using GivenLatents = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-nb::object generator_batch(GeneratorBatches& self, std::uint64_t first, std::int64_t count,
-                           const std::string& dtype, const std::string& layout,
-                           const std::optional<nb::dict>& out,
-                           const std::optional<std::uintptr_t>& stream,
-                           const std::optional<GivenLatents>& latents) {
-  const ElementType type = parse_dtype(dtype);
-  const ImageAxes axes = parse_axes(layout);
-  TypedBatch batch = TypedBatch::empty(count, self.layout(), type);
-  std::shared_ptr<BatchMemory> memory;
-  CallersBatch callers;
-  if (out) batch = (callers = from_arrays(batch, *out, self.device(), axes)).batch;
-  std::vector<float> given;
-  if (latents)
-    given = given_latents(self.generator().info(), {latents->data(), latents->size()},
-                          static_cast<std::int64_t>(latents->shape(1)), "latents");
-  {
-    const nb::gil_scoped_release release;
-    if (!out) {
-      memory = self.memory(count, type);
-      batch = memory->batch();
-    }
-    if (stream) {
-      self.enqueue({first}, batch, reinterpret_cast<void*>(*stream));
-    } else {
-      self.make(first, batch, given);
-    }
-  }
-  return out ? nb::object(*out) : nb::object(to_arrays(memory, self.device(), axes));
+std::vector<float> latents_of(const BoundGenerator& self, nb::handle latents,
+                              const WantedBatch& wanted) {
+  if (latents.is_none()) return {};
+  const auto rows_of = nb::module_::import_("wellspring._arguments").attr("rows_of");
+  const nb::object checked = rows_of("latents", latents, wanted.rows);
+  if (wanted.enqueues)
+    fail(ErrorKind::config, {"latents cannot be used with stream: they come from host memory", "",
+                             "leave stream out"});
+  const auto rows = nb::cast<GivenLatents>(checked);
+  return given_latents(self.generator().info(), {rows.data(), rows.size()},
+                       static_cast<std::int64_t>(rows.shape(1)), "latents");
 }
 
+/// Makes a batch; called without the GIL.
+void make(GeneratorBatches& self, std::uint64_t first, const TypedBatch& batch,
+          const WantedBatch& wanted, const std::vector<float>& latents = {}) {
+  if (wanted.enqueues) return self.enqueue({first}, batch, wanted.native);
+  self.make(first, batch, latents);
+}
+
+std::int64_t last_first(std::int64_t rows) {
+  return static_cast<std::int64_t>(kSampleIds - static_cast<std::uint64_t>(rows));
+}
+
+nb::object generator_batch(BoundGenerator& self, nb::handle first, nb::handle count,
+                           nb::handle dtype, nb::handle layout, nb::handle out, nb::handle stream,
+                           nb::handle latents) {
+  const WantedBatch wanted = wanted_batch(self, {count, dtype, layout, out, stream});
+  const auto id = static_cast<std::uint64_t>(whole("first", first, 0, last_first(wanted.rows)));
+  const std::vector<float> given = latents_of(self, latents, wanted);
+  if (wanted.out) {
+    const CallersBatch callers = wanted.arrays->from(*wanted.out);
+    {
+      const nb::gil_scoped_release release;
+      make(self, id, callers.batch, wanted, given);
+    }
+    return as_batch(*wanted.out);
+  }
+  std::shared_ptr<BatchMemory> memory;
+  {
+    const nb::gil_scoped_release release;
+    memory = self.memory(wanted.rows, wanted.type);
+    make(self, id, memory->batch(), wanted, given);
+  }
+  return wanted.arrays->of(memory);
+}
+
+/// Consecutive batches in the same arrays.
+class BatchIterator {
+ public:
+  BatchIterator(nb::handle_t<BoundGenerator> generator, const WantedBatch& wanted,
+                std::uint64_t first, std::int64_t steps)
+      : owner_(nb::borrow(generator)),
+        generator_(nb::cast<BoundGenerator&>(generator)),
+        wanted_(wanted),
+        first_(first),
+        left_(steps) {
+    if (wanted.out) {
+      callers_ = wanted.arrays->from(*wanted.out);
+      batch_ = as_batch(*wanted.out);
+      return;
+    }
+    std::shared_ptr<BatchMemory> memory;
+    {
+      const nb::gil_scoped_release release;
+      memory = generator_.memory(wanted.rows, wanted.type);
+    }
+    callers_.batch = memory->batch();
+    batch_ = wanted.arrays->of(memory);
+  }
+
+  bool ended() const { return left_ == 0; }
+  /// Makes the next batch and returns it. Call with the GIL held.
+  PyObject* next() {
+    const std::uint64_t first = first_;
+    {
+      const nb::gil_scoped_release release;
+      make(generator_, first, callers_.batch, wanted_);
+    }
+    first_ += static_cast<std::uint64_t>(wanted_.rows);
+    --left_;
+    return nb::object(batch_).release().ptr();
+  }
+
+ private:
+  nb::object owner_;
+  BoundGenerator& generator_;
+  WantedBatch wanted_;
+  CallersBatch callers_;
+  nb::object batch_;
+  std::uint64_t first_;
+  std::int64_t left_;  ///< batches
+};
+
+/// Python's `next`, without the cost of a method call.
+PyObject* next_batch(PyObject* self) {
+  auto& iterator = *nb::inst_ptr<BatchIterator>(self);
+  if (iterator.ended()) return nullptr;
+  try {
+    return iterator.next();
+  } catch (...) {
+    set_python_error();
+    return nullptr;
+  }
+}
+
+BatchIterator generator_batches(nb::handle_t<BoundGenerator> self, nb::handle count,
+                                nb::handle first, nb::handle steps, nb::handle dtype,
+                                nb::handle layout, nb::handle out, nb::handle stream) {
+  const WantedBatch wanted =
+      wanted_batch(nb::cast<BoundGenerator&>(self), {count, dtype, layout, out, stream});
+  const auto begin = static_cast<std::uint64_t>(whole("first", first, 0, last_first(wanted.rows)));
+  const auto most = static_cast<std::int64_t>(
+      std::min<std::uint64_t>((kSampleIds - begin) / static_cast<std::uint64_t>(wanted.rows),
+                              std::numeric_limits<std::int64_t>::max()));
+  const std::int64_t number = steps.is_none() ? most : whole("steps", steps, 0, most);
+  return {self, wanted, begin, number};
+}
+
+constexpr const char* kBatchHelp = R"(
+The samples first, first + 1, ..., first + count - 1 as a Batch.
+
+dtype    "f32" (default), "bf16", "f16" or "u8": type of x. NumPy has no bf16, so x is then a DLPack
+         object. u8: 0 to 1 as 0 to 255, rounded; only if the values are from 0 to 1.
+layout   "NHWC" (default), or "NCHW": the same memory with the axes in PyTorch's order (channels_last)
+out      {column: array} to write into instead of new memory. Each array must have the column's
+         type and shape, be contiguous and on the generator's device; x is required. Returns the
+         same arrays; a Batch is returned itself.
+stream   on a GPU: a stream of the caller (torch.cuda.Stream, or a cudaStream_t as an integer). The
+         batch is then enqueued there, and the call returns at once. Use it with out: new memory for
+         a batch is allocated and freed by calls that wait for the device.
+latents  array [count, latents]: use these values instead of drawing them. Everything else of a
+         sample stays as drawn, so sample i at its own latents is sample i. Latents that follow
+         from others are computed again and may be left out. Not together with stream.)";
+
+constexpr const char* kBatchesHelp = R"(
+An iterator over the batches batch(first, count), batch(first + count, count), ...: `steps` of them, or all.
+
+Every batch is the same Batch with the same arrays, and the next step overwrites them, so copy what you
+keep. This takes less time per batch than batch(). dtype, layout, out and stream: see batch().)";
+
 /// (name, type, shape) of the columns of a batch.
-nb::list generator_columns(const GeneratorBatches& self, std::int64_t count,
+nb::list generator_columns(const BoundGenerator& self, std::int64_t count,
                            const std::string& dtype) {
   return describe_columns(TypedBatch::empty(count, self.layout(), parse_dtype(dtype)));
 }
 
 /// The generator with its parameters as JSON.
-std::string describe_generator(const GeneratorBatches& self) {
+std::string describe_generator(const BoundGenerator& self) {
   const SampleInfo& info = self.generator().info();
   nlohmann::ordered_json json = cli::to_json(self.entry());
   json["sample"] = to_string(self.layout());
@@ -127,20 +298,30 @@ std::string describe_generator(const GeneratorBatches& self) {
 
 void bind_generators(nb::module_& module) {
   module.def("list_generators", list_generators);
-  nb::class_<GeneratorBatches>(module, "Generator")
+  nb::class_<BoundGenerator>(module, "Generator")
       .def("__init__", construct_generator)
-      .def("batch", generator_batch, nb::arg("first"), nb::arg("count"), nb::arg("dtype"),
-           nb::arg("layout"), nb::arg("out").none(), nb::arg("stream").none(),
-           nb::arg("latents").none())
-      .def("columns", generator_columns, nb::arg("count"), nb::arg("dtype"))
-      .def("describe", describe_generator)
-      .def("overflow",
-           [](GeneratorBatches& self) {
+      .def("batch", generator_batch, nb::arg("first"), nb::arg("count"), nb::kw_only(),
+           nb::arg("dtype") = nb::none(), nb::arg("layout") = "NHWC", nb::arg("out") = nb::none(),
+           nb::arg("stream") = nb::none(), nb::arg("latents") = nb::none(), kBatchHelp)
+      .def("batches", generator_batches, nb::arg("count"), nb::kw_only(), nb::arg("first") = 0,
+           nb::arg("steps") = nb::none(), nb::arg("dtype") = nb::none(), nb::arg("layout") = "NHWC",
+           nb::arg("out") = nb::none(), nb::arg("stream") = nb::none(), kBatchesHelp)
+      .def("_columns", generator_columns, nb::arg("count"), nb::arg("dtype"))
+      .def("_describe", describe_generator)
+      .def("_overflow",
+           [](BoundGenerator& self) {
              const nb::gil_scoped_release release;
              const SetOverflow overflow = self.overflow();
              return std::pair(overflow.samples, overflow.items);
            })
-      .def("notes", &GeneratorBatches::notes, nb::call_guard<nb::gil_scoped_release>());
+      .def("_notes", [](BoundGenerator& self) {
+        const nb::gil_scoped_release release;
+        return self.notes();
+      });
+  const PyType_Slot slots[] = {{Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
+                               {Py_tp_iternext, reinterpret_cast<void*>(next_batch)},
+                               {0, nullptr}};
+  nb::class_<BatchIterator>(module, "Batches", nb::type_slots(slots));
 }
 
 }  // namespace wellspring::python

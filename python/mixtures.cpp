@@ -49,7 +49,7 @@ nb::dict mixture_batch(MixtureBatches& self, std::uint64_t step, const std::stri
     const nb::gil_scoped_release release;
     made = self.make(step);
   }
-  nb::dict arrays = to_arrays(made.memory, self.device(), axes);
+  nb::dict arrays = BatchArrays(made.memory->batch(), self.device(), axes).of(made.memory);
   arrays["source"] =
       slot_column<std::int32_t>(made.slots, [](const Slot& slot) { return slot.source; });
   arrays["sample"] =

@@ -3,11 +3,13 @@
 #include "core/version.h"
 
 #include "python/bindings.h"
+#include "python/columns.h"
 
 namespace wellspring::python {
 
 NB_MODULE(_core, module) {
   module.attr("__version__") = kVersion;
+  open_numpy();
   bind_errors(module);
   bind_diagnosis(module);
   bind_generators(module);

@@ -57,12 +57,13 @@ bool is_event(const SourceSpec& spec) {
          find_generator(spec.generator).kind != SampleKind::image;
 }
 
-/// Refuses what would give equal views, and copies of a sample that look like different samples.
+/// Refuses settings that would give identical views, or copies of a sample that look like different
+/// samples.
 void expect_views_differ(const ConfigNode& node, std::uint32_t views, const SourceConfig& source) {
   if (views == 1) return;
   const std::string problem = fmt::format("views: {}, but source '{}' ", views, source.spec.name);
   if (source.augmentations.list.empty())
-    node.refuse(problem + "is not augmented", "all views of a sample would be equal",
+    node.refuse(problem + "is not augmented", "all views of a sample would be identical",
                 is_event(source.spec) ? "only images are augmented; remove views"
                                       : "add augment, or remove views");
   if (source.spec.repeats > 1)
@@ -77,7 +78,7 @@ SourceKind read_kind(const ConfigNode& node) {
   return holder.kind;
 }
 
-/// Refuses repeats that would give equal images.
+/// Refuses repeats that would give identical images.
 void expect_repeats_differ(const ConfigNode& node, const SourceConfig& source) {
   if (source.spec.repeats == 1 || !source.augmentations.list.empty()) return;
   node.refuse(fmt::format("repeats: {} needs augmentation", source.spec.repeats),

@@ -145,10 +145,11 @@ void Mixture::set_schedule(std::vector<SchedulePoint> points) {
 void Mixture::expect_views(const Share& share) const {
   if (views_ == 1) return;
   if (layout().kind != SampleKind::image)
-    fail(ErrorKind::config, {fmt::format("data.views: {}, but source '{}' has no images", views_,
-                                         sources_.front()->name()),
-                             "only images are augmented, so all views of a sample would be equal",
-                             "remove data.views"});
+    fail(ErrorKind::config,
+         {fmt::format("data.views: {}, but source '{}' has no images", views_,
+                      sources_.front()->name()),
+          "only images are augmented, so all views of a sample would be identical",
+          "remove data.views"});
   if (share.global_batch % views_ == 0 && share.first_row % views_ == 0) return;
   fail(ErrorKind::config, {fmt::format("data.views: a rank's rows begin at row {} of a batch of {}",
                                        share.first_row, share.global_batch),

@@ -13,7 +13,7 @@
 namespace wellspring {
 namespace {
 
-/// Digests of rows 0, step, 2 step, ... of a data set; "" if a row cannot be read, an error that is
+/// Digests of rows 0, step, 2 step, ... of a data set; "" if a row cannot be read; that error is
 /// reported when the row is needed.
 struct Digests {
   std::int64_t step = 1;

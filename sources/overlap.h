@@ -24,7 +24,7 @@ inline constexpr std::int64_t kMostComparedBytes = std::int64_t{1} << 30;
 
 /// Compares every held-out data set with every training data set of the same row layout, with
 /// `threads` reading threads. Throws a data error if both contain the same row of the same file, a
-/// configuration mistake. Identical bytes are no error: published sets contain duplicates.
+/// configuration mistake. Identical bytes are not an error: published sets contain duplicates.
 std::vector<Overlap> find_overlaps(const Mixture& training, const Mixture& held_out, int threads,
                                    std::int64_t most_bytes = kMostComparedBytes,
                                    const WorkWatch& watch = {});

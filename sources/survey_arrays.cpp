@@ -135,7 +135,7 @@ class ArraySurvey {
     return names && names->size() == 1 ? named(names->front()) : nullptr;
   }
 
-  /// Reads labels again that could not be read, so that the error says why.
+  /// Rereads labels that could not be read, so that the error says why.
   void expect_readable_truth(const FoundArray& rows) const {
     for (const std::string& name : unreadable_) {
       const DataName words = words_of(name);

@@ -100,7 +100,7 @@ std::optional<double> value_of(const HeldOutFigure& figure, const EvaluationRepo
   return std::nullopt;
 }
 
-/// Why no evaluation of the run will have a figure that this one lacks; "" if one may have it.
+/// The reason why no evaluation of the run can have a figure that this one lacks; "" if one can.
 std::string why_missing(const HeldOutFigure& figure, const EvaluationReport& report) {
   for (const EvaluationResult& result : report.results) {
     if (result.name != figure.source) continue;

@@ -16,8 +16,8 @@ namespace wellspring {
                                  const std::optional<std::filesystem::path>& newest);
 /// Error (data): a rank cannot read its data of `step`. `kept`: advice, with the saved progress.
 [[noreturn]] void fail_damaged(std::uint64_t step, const Error& error, const std::string& kept);
-/// Ends all ranks between two steps, with the message of one that has found damage; `damage`: that of
-/// this rank.
+/// Ends all ranks between two steps, with the message of a rank that has found damage; `damage` is
+/// this rank's.
 [[noreturn]] void end_damaged(RunContext& context, std::uint64_t step,
                               const std::optional<Error>& damage, const std::string& kept);
 /// Error (of the same kind): the checkpoint of `step` cannot be written because of `error`.

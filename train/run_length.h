@@ -16,8 +16,8 @@
 namespace wellspring {
 
 /// Replaces train.epochs by the train.steps in which each data set of `mixture`, the training
-/// sources, has given all rows and their repeats that often. Appends a note. Does nothing if steps
-/// are given. Error (config): no data set, or weights that change during the run.
+/// sources, has yielded all rows, with their repeats, that many times. Appends a note. Does nothing
+/// if steps are given. Error (config): no data set, or weights that change during the run.
 void settle_epochs(RunConfig& config, const Mixture& mixture, std::vector<std::string>& notes);
 
 /// True if the weights of the sources are constant.

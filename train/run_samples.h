@@ -34,7 +34,7 @@ struct RunSampleRange {
 /// network computes in.
 class RunSamples final : public SampleReader {
  public:
-  /// Opens the data. Errors: config if the run has fewer samples or nothing is held out; data as
+  /// Opens the data. Errors: config if the run has fewer samples or nothing is held out; data as in
   /// RunConfig::open_training.
   RunSamples(RunConfig config, const RunSampleRange& range);
 

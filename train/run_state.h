@@ -46,7 +46,7 @@ class RunState {
   /// Writes a checkpoint on rank 0, while the others wait. rehearse: for rank 0 alone.
   CheckpointReport write(std::uint64_t step, const RunProgress& progress,
                          CheckpointWriting writing = CheckpointWriting::keep);
-  /// Gives all ranks the running statistics of rank 0, which evaluate and export. Training does not
+  /// Gives all ranks the running statistics of rank 0, for evaluation and export. Training does not
   /// read them.
   void share_running_statistics();
 

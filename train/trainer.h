@@ -26,7 +26,7 @@ struct TrainerOptions {
   double checkpoint_seconds = 600;
   /// Batches that TimedPart::without_data takes alternately; 0: it repeats the batch in memory.
   int kept_batches = 0;
-  /// The rank that the trainer is. Must outlive it.
+  /// The trainer's rank. Must outlive it.
   Communicator* ranks = &single_rank();
 };
 
@@ -72,8 +72,8 @@ class Trainer {
   CheckpointReport checkpoint();
 
   /// Times `count` steps after a warm-up; for benchmarks. Continues beyond the last step if
-  /// necessary. Steps without data restore the state at the end; data alone leave the weights, and
-  /// metrics without a meaning.
+  /// necessary. Steps without data restore the state at the end; data alone leave the weights
+  /// unchanged and the metrics meaningless.
   StepTimes time_steps(std::uint64_t count, TimedPart part = TimedPart::whole);
 
   const RunConfig& config() const;

@@ -1,4 +1,4 @@
-"""The images of `shapes` on a CPU in what a user would write otherwise, to compare with `wellspring bench generators`.
+"""The images of `shapes` on a CPU, as a user would otherwise write them, to compare with `wellspring bench generators`.
 
 NumPy and PyTorch draw a batch with whole-array operations, one class after another; JAX compiles the drawing of one image
 for a batch (vmap); Numba compiles a loop over pixels. All use every processor that they can, in f32.

@@ -69,7 +69,7 @@ On a resident batch, next to PyTorch {peers["version"]} (channels_last, its best
 
 {table(("network", "PyTorch", "Wellspring", "ratio"), steps(peers))}
 
-32x32 images, f32, batches of 128, next to JAX {read("jax")["version"]}. The columns were measured after each other.
+32x32 images, f32, batches of 128, next to JAX {read("jax")["version"]}. The columns were measured one after the other.
 
 {table(("network, batch", "JAX", "Wellspring", "ratio"), steps_of_jax(read))}
 """

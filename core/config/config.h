@@ -45,7 +45,7 @@ class ConfigNode {
   std::vector<std::string> keys() const;
   /// A value of any kind, possibly absent.
   ConfigNode at(const std::string& key) const;
-  /// A map. Throws a config error for another kind.
+  /// A map. Throws a config error for any other kind.
   ConfigNode section(const std::string& key) const;
   /// The elements of a list; empty if absent. Throws a config error for another kind.
   std::vector<ConfigNode> list(const std::string& key) const;

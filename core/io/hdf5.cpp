@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/io/file_kind.h"
+#include "core/io/hdf5_chunks.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 
@@ -28,8 +29,9 @@ class Session {
  public:
   Session() : lock_(mutex()) {
     // Must come first: disables the flush at exit, where it could only fail.
-    static const bool prepared =
-        H5dont_atexit() >= 0 && H5open() >= 0 && H5PLset_loading_state(0) >= 0;  // no plugins
+    static const bool prepared = H5dont_atexit() >= 0 && H5open() >= 0 &&
+                                 H5PLset_loading_state(0) >= 0 &&  // no plugins
+                                 register_hdf5_codecs();
     if (!prepared) fail(ErrorKind::runtime, {"cannot initialise the HDF5 library"});
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // per thread in thread-safe builds
     errno = 0;                                    // later values belong to this session
@@ -194,11 +196,12 @@ struct Hdf5Writer::Open {
   bool grows = false;
   std::int64_t filled = 0;  ///< rows
   std::uint64_t row_bytes = 0;
+  Hdf5Chunks chunks;
   detail::Hdf5Handle dataset;
 };
 
-Hdf5Writer::Hdf5Writer(const std::filesystem::path& path, int gzip)
-    : file_(path), path_(path), gzip_(gzip) {
+Hdf5Writer::Hdf5Writer(const std::filesystem::path& path, const Compression& compression)
+    : file_(path), path_(path), compression_(compression) {
   const Session session;
   const detail::Hdf5Handle access = file_access();
   // The default driver needs a file name, and this file has none.
@@ -233,7 +236,7 @@ Hdf5Writer::Array Hdf5Writer::open_array(const std::string& name, ArraySpec spec
   const int rank = static_cast<int>(extents.size());
   const detail::Hdf5Handle creation(H5Pcreate(H5P_DATASET_CREATE));
   H5Pset_obj_track_times(creation.id(), false);
-  const bool packed = gzip_ > 0 && open->row_bytes > 0 && (grows || extents[0] > 0);
+  const bool packed = compression_.on() && open->row_bytes > 0 && (grows || extents[0] > 0);
   if (grows || packed) {
     constexpr std::uint64_t kChunkBytes = 64 << 10;  // upper bound of unused space
     std::vector<hsize_t> chunk = extents;
@@ -241,10 +244,8 @@ Hdf5Writer::Array Hdf5Writer::open_array(const std::string& name, ArraySpec spec
     if (!grows) chunk[0] = std::min(chunk[0], extents[0]);
     H5Pset_chunk(creation.id(), rank, chunk.data());
   }
-  if (packed) {
-    H5Pset_shuffle(creation.id());
-    H5Pset_deflate(creation.id(), static_cast<unsigned>(gzip_));
-  }
+  if (packed) compress_chunks(creation.id(), compression_);
+  open->chunks = Hdf5Chunks(creation.id(), rank, element_size(spec.type));
   if (grows) {
     most[0] = H5S_UNLIMITED;
   } else {
@@ -275,6 +276,7 @@ void Hdf5Writer::append(Array array, Bytes rows) {
     throw std::logic_error("the bytes are not whole rows");
   const auto count = static_cast<std::int64_t>(rows.size() / open.row_bytes);
   const Session session;
+  const ExpectedChunk chunk(open.chunks.bytes());  // an incomplete one may be read again
   if (open.grows) {
     open.spec.shape[0] = open.filled + count;
     const std::vector<hsize_t> extents = extents_of(open.spec.shape);
@@ -339,8 +341,10 @@ std::int64_t Hdf5Array::row_elements() const {
 void Hdf5Array::read_as(std::int64_t type, std::int64_t first, std::int64_t count,
                         void* out) const {
   const Selection selection(shape_, first, count);
-  if (H5Dread(dataset_.id(), type, selection.memory.id(), selection.file.id(), H5P_DEFAULT, out) <
-      0) {
+  const ExpectedChunk chunk(chunks_.bytes());
+  if (!chunks_.check(dataset_.id(), shape_, first, count) ||
+      H5Dread(dataset_.id(), type, selection.memory.id(), selection.file.id(), H5P_DEFAULT, out) <
+          0) {
     fail(ErrorKind::data, {fmt::format("{}: '{}': cannot read {} from row {}", path_.string(),
                                        name_, counted(count, "row"), first),
                            last_reason(), "the file is damaged; recreate it or copy it again"});
@@ -480,26 +484,6 @@ detail::Hdf5Handle Hdf5File::open_dataset(const std::string& name) const {
   return object;
 }
 
-namespace {
-
-/// Size of the chunks that contain a row, in bytes: the cache needed for sequential reading.
-std::size_t cache_bytes(const detail::Hdf5Handle& creation, const std::vector<std::int64_t>& shape,
-                        std::size_t element_bytes) {
-  constexpr double kLeast = 0x1p20, kMost = 0x1p29;
-  std::vector<hsize_t> chunk(shape.size());
-  const int rank = static_cast<int>(shape.size());
-  if (H5Pget_chunk(creation.id(), rank, chunk.data()) != rank)
-    return static_cast<std::size_t>(kLeast);
-  double bytes = 2.0 * static_cast<double>(element_bytes) * static_cast<double>(chunk[0]);
-  for (std::size_t i = 1; i < shape.size(); ++i) {
-    const auto whole = static_cast<double>(std::max<hsize_t>(1, chunk[i]));
-    bytes *= std::ceil(static_cast<double>(shape[i]) / whole) * whole;
-  }
-  return static_cast<std::size_t>(std::clamp(bytes, kLeast, kMost));
-}
-
-}  // namespace
-
 Hdf5Array Hdf5File::array(const std::string& name) const {
   const Session session;
   const detail::Hdf5Handle found = open_dataset(name);
@@ -527,8 +511,9 @@ Hdf5Array Hdf5File::array(const std::string& name) const {
   if (rank < 0) refuse_damaged(name);
   if (rank == 0 || H5Sget_simple_extent_type(space.id()) != H5S_SIMPLE)
     refuse(name, "is a scalar", "an array must have at least one dimension", "store [rows, ...]");
-  std::vector<hsize_t> extents(static_cast<std::size_t>(rank));
-  if (H5Sget_simple_extent_dims(space.id(), extents.data(), nullptr) < 0) refuse_damaged(name);
+  std::vector<hsize_t> extents(static_cast<std::size_t>(rank)), largest = extents;
+  if (H5Sget_simple_extent_dims(space.id(), extents.data(), largest.data()) < 0)
+    refuse_damaged(name);
 
   if (H5Pget_layout(creation.id()) == H5D_VIRTUAL || H5Pget_external_count(creation.id()) > 0)
     refuse(name, "is stored in other files", "only the file itself is read",
@@ -545,12 +530,13 @@ Hdf5Array Hdf5File::array(const std::string& name) const {
     if (H5Zfilter_avail(filter) > 0) continue;
     refuse(name, fmt::format("is compressed by filter {} ({})", filter, printable(text)),
            "the HDF5 library in use lacks this filter, and plugins are not loaded",
-           "store it with gzip or uncompressed: h5repack -f GZIP=4 OLD NEW");
+           "store it with zstd, lz4 or gzip, or uncompressed: h5repack -f GZIP=4 OLD NEW");
   }
 
-  // Deflate expands a byte to at most 1032 bytes (zlib's technical details). Larger arrays cannot
-  // be in the file; refuse them before memory is allocated.
-  const double most = 1100.0 * static_cast<double>(size_);
+  // Larger arrays cannot be in the file; refuse them before memory is allocated.
+  array.chunks_ = Hdf5Chunks(creation.id(), rank, element);
+  if (!array.chunks_.fit({largest.begin(), largest.end()})) refuse_damaged(name);
+  const double most = array.chunks_.most_expansion() * static_cast<double>(size_);
   double bytes = static_cast<double>(element);
   for (const hsize_t extent : extents) {
     bytes *= static_cast<double>(extent);
@@ -563,7 +549,7 @@ Hdf5Array Hdf5File::array(const std::string& name) const {
 
   const detail::Hdf5Handle access(H5Pcreate(H5P_DATASET_ACCESS));
   constexpr std::size_t kSlots = 12421;  // a prime, about a hundred per chunk of a row
-  H5Pset_chunk_cache(access.id(), kSlots, cache_bytes(creation, array.shape_, element), 1.0);
+  H5Pset_chunk_cache(access.id(), kSlots, array.chunks_.cache_bytes(array.shape_), 1.0);
   array.dataset_ = detail::Hdf5Handle(H5Dopen2(hdf5_.id(), name.c_str(), access.id()));
   if (!array.dataset_) refuse_damaged(name);
   return array;

@@ -5,7 +5,9 @@
 // classes may be used from any thread. The library prints nothing and does nothing at exit.
 #pragma once
 
+#include "core/io/compression.h"
 #include "core/io/files.h"
+#include "core/io/hdf5_chunks.h"
 #include "core/io/npy.h"
 
 #include <cstdint>
@@ -61,8 +63,7 @@ class Hdf5Writer {
   using Array = std::size_t;
   using Value = std::variant<std::int64_t, double, std::string>;
 
-  /// `gzip`: level of compression from 1 to 9; 0: none.
-  explicit Hdf5Writer(const std::filesystem::path& path, int gzip = 0);
+  explicit Hdf5Writer(const std::filesystem::path& path, const Compression& compression = {});
   ~Hdf5Writer();
   Hdf5Writer(const Hdf5Writer&) = delete;
   Hdf5Writer& operator=(const Hdf5Writer&) = delete;
@@ -89,7 +90,7 @@ class Hdf5Writer {
 
   AtomicFile file_;
   std::filesystem::path path_;
-  int gzip_;
+  Compression compression_;
   detail::Hdf5Handle hdf5_;
   std::vector<std::unique_ptr<Open>> arrays_;
 };
@@ -126,6 +127,7 @@ class Hdf5Array {
   bool signed_ = true;
   std::vector<std::int64_t> shape_;
   std::uint64_t file_size_ = 0;  ///< at opening, bytes
+  mutable Hdf5Chunks chunks_;
   detail::Hdf5Handle dataset_;
 };
 
@@ -147,7 +149,8 @@ class Hdf5File {
   /// An array of numbers with at least one dimension. It may be in a group ("train/x") and may
   /// contain enumerations, since h5py writes booleans that way. Throws data errors for a missing
   /// name (with the nearest one), anything other than such an array, a filter other than deflate,
-  /// shuffle, fletcher32, szip, nbit or scale-offset, or more data than the file can contain.
+  /// lz4, zstd, shuffle, fletcher32, szip, nbit or scale-offset, or more data than the file can
+  /// contain.
   Hdf5Array array(const std::string& name) const;
   /// A scalar string. Throws data errors.
   std::string text(const std::string& name) const;

@@ -25,8 +25,8 @@ void require_hdf5(const std::filesystem::path& path) {
   fail_absent(path);
 }
 
-Hdf5Writer::Hdf5Writer(const std::filesystem::path& path, int gzip)
-    : file_(path), path_(path), gzip_(gzip) {
+Hdf5Writer::Hdf5Writer(const std::filesystem::path& path, const Compression& compression)
+    : file_(path), path_(path), compression_(compression) {
   fail_absent(path);
 }
 Hdf5Writer::~Hdf5Writer() = default;

@@ -54,7 +54,7 @@ struct TraceRecorder {
 
   struct Thread {
     pid_t id = gettid();
-    std::deque<Span> spans;   ///< in the order of their beginnings
+    std::deque<Span> spans;   ///< in the order in which they begin
     std::vector<Span*> open;  ///< the innermost last; null: not kept
     std::size_t lost = 0;
   };
@@ -75,7 +75,7 @@ struct TraceRecorder {
 namespace {
 
 /// Like the flag of core/signals.h, the recording belongs to the process: a thread that reads files
-/// has no other way to it.
+/// has no other access to it.
 std::atomic<TraceRecorder*> active{nullptr};
 std::atomic<std::uint64_t> recordings{0};
 

@@ -17,7 +17,7 @@ char lower(char c) {
   return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
 }
 
-/// Words that a YAML reader may take for another type than text.
+/// Words that a YAML reader may take for a type other than text.
 bool is_yaml_word(std::string_view text) {
   static constexpr std::array words = {"true", "false", "yes", "no", "on",
                                        "off",  "null",  "~",   "y",  "n"};

@@ -37,7 +37,7 @@ class PlainArrays final : public ValueArrays {
   ArrayFile::Array x_ = 0;
 };
 
-/// Images in another form.
+/// Images in a different form.
 class ImageArrays final : public ValueArrays {
  public:
   ImageArrays(const SampleReader& feed, const ImageForm& form)

@@ -31,7 +31,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kClasses = "classes.txt";
 constexpr std::size_t kTarBlock = 512;
 
-/// A member of an archive with fixed date and owner, so that equal samples give equal files.
+/// A member of an archive with fixed date and owner, so that identical samples give identical
+/// files.
 void add_member(std::string& archive, const std::string& name, Bytes content) {
   std::string header(kTarBlock, '\0');
   const auto put = [&](std::size_t at, const std::string& text) {
@@ -235,9 +236,9 @@ ExportReport export_webdataset(SampleReader& feed, const fs::path& path,
   if (!options.shards.empty())
     fail(ErrorKind::config, {fmt::format("--format cannot be used with --layout {}", kWebDataset),
                              "its shards are tar files", "leave one of the two out"});
-  if (options.images != ImageForm{} || options.gzip > 0)
+  if (options.images != ImageForm{} || options.compression.on())
     fail(ErrorKind::config,
-         {fmt::format("--pixels, --channels and --gzip cannot be used with --layout {}",
+         {fmt::format("--pixels, --channels and --compress cannot be used with --layout {}",
                       kWebDataset),
           "its images are 8-bit files", "leave them out"});
   const int channels = feed.layout().channels;

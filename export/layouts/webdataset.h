@@ -18,11 +18,12 @@ inline constexpr const char* kWebDataset = "webdataset";
 /// ends after `options.shard_samples` samples, or at 1 GiB.
 ///
 /// index.json is updated after each shard, so an interrupted export continues after its last complete
-/// one; the result is the same to the byte. Images are encoded in parallel. Source of the format:
+/// one; the result is byte-identical. Images are encoded in parallel. Source of the format:
 /// webdataset's tariterators.py; IEEE Std 1003.1-2017, pax, "ustar Interchange Format".
 ///
-/// Throws config errors for a folder with other files or an export with other settings, runtime
-/// errors if files cannot be written, data errors for pixels outside [0, 1], and errors of the feed.
+/// Throws config errors for a folder with other files or an export with different settings, runtime
+/// errors if files cannot be written, data errors for pixels outside [0, 1], and errors of the
+/// feed.
 ExportReport export_webdataset(SampleReader& feed, const std::filesystem::path& path,
                                const ExportOptions& options);
 

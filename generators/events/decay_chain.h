@@ -64,7 +64,8 @@ class DecayChain {
   WS_HD const Node& node(int i) const { return node_[i]; }
   /// Host only: number of final particles that the first `bodies` bodies produce.
   int finals(int bodies) const;
-  /// Host only: number of all particles that the first `bodies` bodies produce, and they themselves.
+  /// Host only: number of all particles: the first `bodies` bodies and everything that they
+  /// produce.
   int particles(int bodies) const;
   /// Host only: maximum number of random blocks.
   std::int64_t blocks() const { return blocks_; }

@@ -244,7 +244,6 @@ void describe_columns(const LundShower::Params& params, SampleInfo& info) {
 SampleInfo LundShower::describe(const Params& params) {
   SampleInfo info;
   info.name = "lund_shower";
-  info.version = 2;
   info.summary =
       "Jets of an angular-ordered toy shower from quarks, gluons and decays of W and top";
   info.reference = "B. Andersson et al., Z. Phys. C43 (1989) 625: the Lund plane";

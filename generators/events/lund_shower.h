@@ -510,7 +510,7 @@ struct LundShower {
     row.set_count(jet.count + jet.unfinished);
     const double square = (a + b) * (2 * s + a - b) - c * c - d * d;
     const double pt = math::sqrt((s - b) * (s - b) + c * c);
-    // The rapidity, unlike eta, adds up with that of the axis.
+    // The rapidity, unlike eta, can be added to the rapidity of the axis.
     const auto transverse = static_cast<float>(math::sqrt(pt * pt + (square > 0 ? square : 0)));
     const float up = math::exp(jet.axis + jets::eta_of(transverse, static_cast<float>(d)));
     const float eta = jets::eta_of(static_cast<float>(pt), 0.5f * transverse * (up - 1 / up));

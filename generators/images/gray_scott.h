@@ -223,9 +223,9 @@ struct GrayScott {
 
   explicit GrayScott(const Params& params) : params_(params) {}
 
-  /// Number of chains, of 120, that died out or became flat after 2000 steps with the defaults: 120
-  /// at 10 cells, 70 at 16, 51 at 24, 22 at 32, 20 at 48 (all chains of alpha and epsilon, for
-  /// which one square is not enough), 1 at 64.
+  /// How many of 120 chains died out or became flat after 2000 steps with the defaults: 120 at 10
+  /// cells, 70 at 16, 51 at 24, 22 at 32, 20 at 48 (all chains of alpha and epsilon, for which one
+  /// square is not enough), 1 at 64.
   std::vector<std::string> notes(SampleShape) const {
     if (params_.cells >= 64) return {};
     return {

@@ -244,7 +244,6 @@ int variations(const Ifs::Params& params) {
 SampleInfo Ifs::describe(const Params& params) {
   SampleInfo info;
   info.name = "ifs";
-  info.version = 2;
   info.summary = "Attractors of random affine maps (FractalDB); class: the system of maps";
   constexpr const char* kReferences[] = {
       "Kataoka et al., Pre-training without natural images, ACCV 2020",

@@ -139,7 +139,7 @@ SvdSystem draw_svd_system(RngStream& draw, int maps, double low, double high) {
     made.s1[i] = s1;
     made.s2[i] = s2;
   }
-  draw.next();  // the last map has one degree of freedom less, but uses equally many words
+  draw.next();  // the last map has one degree of freedom fewer, but uses as many words
   made.s2[maps - 1] = between(draw, std::max(0.0, (p - 1) / 2), p / 3);
   made.s1[maps - 1] = p - 2 * made.s2[maps - 1];
 

@@ -66,7 +66,6 @@ Rcdb::Rcdb(const Params& params)
 SampleInfo Rcdb::describe(const Params& params) {
   SampleInfo info;
   info.name = "rcdb";
-  info.version = 2;
   info.summary = "Radial contours that grow orbit by orbit; class: contour parameters";
   info.reference =
       "Kataoka et al., Replacing labeled real-image datasets with auto-generated contours, "

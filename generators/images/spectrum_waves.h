@@ -145,7 +145,7 @@ struct Pair {
     const fft::Complex w = tables.twiddles[k];
     return {folded(a, b.conjugate(), w), folded(b, a.conjugate(), {-w.re, w.im})};
   }
-  /// True if the pair is that of another ky, too.
+  /// True if another ky has the same pair.
   WS_INLINE static bool repeats(const Law& law, std::int32_t ky, std::int32_t k) {
     return k == law.side() / 4 && ky > law.side() / 2;
   }

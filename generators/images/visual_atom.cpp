@@ -50,7 +50,6 @@ VisualAtom::VisualAtom(const Params& params)
 SampleInfo VisualAtom::describe(const Params& params) {
   SampleInfo info;
   info.name = "visual_atom";
-  info.version = 2;
   info.summary = "Contours with two sine waves that grow orbit by orbit; class: contour parameters";
   info.reference = "Takashima et al., Visual atoms, CVPR 2023";
   const std::vector<Class> classes = list_classes(VisualAtom(params), params.classes, info);

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <new>
 #include <numeric>
 #include <set>
@@ -28,21 +29,24 @@ namespace {
 
 constexpr int kSide = 40;  ///< pixels; not a multiple of the host's run length or of a tile
 constexpr std::uint64_t kSeed = 7;
-/// Processor seconds per sample, and for the constructor and tables.
-constexpr int kSampleSeconds = 4, kPlanSeconds = 120;
+/// Processor seconds per sample, the same in a variant that counts (compiled with -O1), and for the
+/// constructor and tables.
+constexpr int kSampleSeconds = 4, kCountedSeconds = 20, kPlanSeconds = 120;
 
 /// Memory that the child shares with its parent.
 struct Report {
   static constexpr std::int64_t kPlanning = -1;
   std::atomic<std::int64_t> sample = kPlanning;  ///< being made
+  std::atomic<int> seconds = kPlanSeconds;       ///< the limit in force
   std::atomic<bool> finished = false;            ///< false: the process was ended by its own code
   std::array<char, 4096> message{};              ///< the failure
 };
 
-/// Ends this process with SIGPROF when it has used this processor time from now on, or with SIGALRM
-/// after a multiple of it on the clock: code may wait, too.
-void limit_time(int seconds) {
+/// Ends this process with SIGPROF when it has used this much processor time from now on, or with
+/// SIGALRM after a multiple of it by the clock, because code may also wait.
+void limit_time(Report& report, int seconds) {
   constexpr int kClock = 30;
+  report.seconds = seconds;
   itimerval limit{};
   limit.it_value.tv_sec = seconds;
   ::setitimer(ITIMER_PROF, &limit, nullptr);
@@ -126,6 +130,25 @@ class HostSamples {
   std::array<std::vector<std::byte>, kBatchColumns> bytes_;
 };
 
+/// The first contradiction in what a generator says about itself, or "".
+std::string description_failure(const SampleInfo& info) {
+  if (!(info.low <= info.high))
+    return fmt::format("describe() declares values from {} to {}", info.low, info.high);
+  if (info.version < 1) return "describe() sets no version; begin with 1";
+  std::set<std::string> names;
+  for (const LatentInfo& latent : info.latents)
+    if (!names.insert(latent.name).second)
+      return fmt::format("describe() has two latents '{}'", latent.name);
+  const SampleLayout& layout = info.layout;
+  if (layout.kind == SampleKind::image) return "";  // the size is that of the images
+  if (layout.items < 1 || layout.features < 1)
+    return fmt::format("layout() has {} items of {} features", layout.items, layout.features);
+  if (info.features.size() != static_cast<std::size_t>(layout.features))
+    return fmt::format("describe() names {} features, and layout() has {}", info.features.size(),
+                       layout.features);
+  return "";
+}
+
 constexpr std::size_t kBatch = 64;  ///< rows per batch of CheckPlan::samples
 
 class Checker {
@@ -139,26 +162,13 @@ class Checker {
 
   /// Returns the failure, or "".
   std::string run() {
-    std::string failure = description_failure();
-    if (failure.empty()) failure = batch_failure();
+    std::string failure = batch_failure();
     if (failure.empty() && plan_.samples > 0) failure = filling_failure();
     return failure;
   }
 
  private:
-  std::string description_failure() const {
-    const SampleInfo& info = generator_.info();
-    if (!(info.low <= info.high))
-      return fmt::format("describe() declares values from {} to {}", info.low, info.high);
-    if (info.version < 1) return "describe() sets no version; begin with 1";
-    std::set<std::string> names;
-    for (const LatentInfo& latent : info.latents)
-      if (!names.insert(latent.name).second)
-        return fmt::format("describe() has two latents '{}'", latent.name);
-    return "";
-  }
-
-  /// Samples alone, then together in another order.
+  /// Samples alone, then together in a different order.
   std::string batch_failure() {
     std::vector<Row> alone;
     for (const std::uint64_t id : kIds) {
@@ -215,7 +225,8 @@ class Checker {
 
   void make(std::span<const std::uint64_t> ids) {
     report_.sample = static_cast<std::int64_t>(ids[0]);
-    limit_time(kSampleSeconds * static_cast<int>(ids.size()));
+    limit_time(report_, (drawn_ == nullptr ? kSampleSeconds : kCountedSeconds) *
+                            static_cast<int>(ids.size()));
     samples_.make(ids);
   }
 
@@ -226,13 +237,14 @@ class Checker {
     const std::uint64_t blocks = drawn_ == nullptr ? 0 : drawn_() - before;
     for (std::size_t row = 0; row < ids.size(); ++row)
       if (std::string failure = value_failure(ids[row], row); !failure.empty()) return failure;
-    const auto allowed = static_cast<std::uint64_t>(blocks_allowed(generator_.info())) * ids.size();
-    if (blocks <= allowed) return "";
+    const auto allowed = static_cast<std::uint64_t>(blocks_allowed(generator_.info()));
+    if (blocks <= allowed * ids.size()) return "";
+    if (ids.size() > 1)  // find the sample
+      for (const std::uint64_t id : ids)
+        if (std::string failure = made_failure(std::span(&id, 1)); !failure.empty()) return failure;
     return fmt::format(
-        "samples from {}: {} samples draw {} blocks of random numbers, and info.draws in "
-        "describe() "
-        "allows {}",
-        ids[0], ids.size(), blocks, allowed);
+        "sample {}: draws {} blocks of random numbers, and info.draws in describe() allows {}",
+        ids[0], blocks, allowed);
   }
 
   /// The first value of a row that is not in its range.
@@ -278,9 +290,11 @@ class Checker {
 std::string check(const std::function<CheckedGenerator()>& load, const CheckPlan& plan,
                   Report& report) {
   try {
-    limit_time(kPlanSeconds);
+    limit_time(report, kPlanSeconds);
     const CheckedGenerator checked = load();
     const auto generator = checked.entry.make(plan.settings, kSide);
+    std::string failure = description_failure(generator->info());
+    if (!failure.empty()) return failure;
     return Checker(*generator, checked.drawn, report, plan).run();
   } catch (const std::exception& error) {
     const std::int64_t sample = report.sample;
@@ -294,8 +308,7 @@ std::string failure_of_child(int status, const Report& report) {
       sample < 0 ? "its constructor or its tables" : fmt::format("sample {}", sample);
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   if (signal == SIGPROF || signal == SIGALRM)
-    return fmt::format("{}: not finished after {} s", where,
-                       sample < 0 ? kPlanSeconds : kSampleSeconds);
+    return fmt::format("{}: not finished after {} s", where, report.seconds.load());
   if (signal != 0)
     return fmt::format("{}: crashed with signal {} ({})", where, signal, ::strsignal(signal));
   if (!report.finished)

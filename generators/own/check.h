@@ -23,10 +23,10 @@ struct CheckPlan {
   std::int64_t samples = 0;
   static constexpr std::int64_t kFillingSamples = 4096;
 };
-/// Checks samples of a generator: values in their ranges, no NaN, equal bytes for any batch and order,
-/// and no more random blocks than declared. Runs in a child process with a limit of processor time,
-/// so endless loops and crashes are reported like other failures. `load` is called in the child.
-/// Returns the failure, which names the sample, or "".
+/// Checks samples of a generator: values in their ranges, no NaN, identical bytes for any batch and
+/// order, and no more random blocks than declared. Runs in a child process with a limit of
+/// processor time, so endless loops and crashes are reported like other failures. `load` is called
+/// in the child. Returns the failure, which names the sample, or "".
 std::string failure_of(const std::function<CheckedGenerator()>& load, const CheckPlan& plan);
 
 /// Random blocks per sample that SampleInfo::draws allows on a host, with runs of 32 pixels.

@@ -69,6 +69,31 @@ std::string in_form_of_gcc(const std::string& messages) {
   return text;
 }
 
+/// The user's file, line and column in a line of the compiler, or "". `folder` ends with '/'.
+std::string place_in(const std::string& line, const std::string& folder) {
+  const std::size_t user = line.find(folder);
+  if (user == std::string::npos) return "";
+  std::size_t end = user + folder.size();
+  for (int colons = 0; end < line.size() && (line[end] != ':' || ++colons < 3); ++end)
+    if (line[end] == ' ' && colons > 0) break;
+  std::string place = line.substr(user, end - user);
+  while (!place.empty() && (place.back() == ',' || place.back() == ':')) place.pop_back();
+  return place;
+}
+
+/// The first places where `header` or the user's files next to it promote float to double.
+std::vector<std::string> promotions_in(const std::string& messages, const fs::path& header) {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> places;
+  std::istringstream lines(messages);
+  for (std::string line; places.size() < kMost && std::getline(lines, line);) {
+    if (line.find("[-Wdouble-promotion]") == std::string::npos) continue;
+    const std::string place = place_in(line, header.parent_path().string() + "/");
+    if (!place.empty() && std::ranges::find(places, place) == places.end()) places.push_back(place);
+  }
+  return places;
+}
+
 constexpr std::string_view kBareAssertion = "static assertion failed";
 
 /// The first error in each user's line, in order. An error in Wellspring's own headers belongs to
@@ -79,28 +104,21 @@ std::vector<Message> errors_in(const std::string& messages, const fs::path& head
   const std::string folder = header.parent_path().string() + "/";
   std::string before;
   for (std::string line; std::getline(lines, line);) {
-    // An assertion without a text: the compiler quotes its condition in the next line.
+    // An assertion without a text: the compiler quotes its condition on the next line.
     const std::size_t quoted = line.find(" | ");
     if (quoted != std::string::npos && !errors.empty() && errors.back().text == kBareAssertion) {
       const std::size_t begin = line.find_first_not_of(' ', quoted + 3);
       errors.back().text += ": " + line.substr(std::min(begin, line.size()));
     }
-    const std::size_t user = line.find(folder);
-    std::string place;
-    if (user != std::string::npos) {
-      std::size_t end = user + folder.size();
-      for (int colons = 0; end < line.size() && (line[end] != ':' || ++colons < 3); ++end)
-        if (line[end] == ' ' && colons > 0) break;
-      place = line.substr(user, end - user);
-      while (!place.empty() && (place.back() == ',' || place.back() == ':')) place.pop_back();
-    }
+    if (line.find(": warning: ") != std::string::npos) continue;
+    const std::string place = place_in(line, folder);
     const std::string_view kinds[] = {" fatal error: ", " error: "};
     const auto* const kind = std::ranges::find_if(
         kinds, [&](std::string_view word) { return line.find(word) != std::string::npos; });
     if (kind != std::end(kinds)) {
       const std::string text = line.substr(line.find(*kind) + kind->size());
-      if (place.empty()) place = before.empty() ? header.string() : before;
-      if (errors.empty() || errors.back().place != place) errors.push_back({place, text});
+      const std::string at = !place.empty() ? place : before.empty() ? header.string() : before;
+      if (errors.empty() || errors.back().place != at) errors.push_back({at, text});
       before.clear();
     } else if (!place.empty() && place.find(':') != std::string::npos) {
       before = place;
@@ -115,7 +133,7 @@ struct Hint {
 
 constexpr Hint kHints[] = {
     {"No such file or directory",
-     "files are searched next to the header and among Wellspring's headers"},
+     "files are searched for next to the header and among Wellspring's headers"},
     {"a functor is copied to the device",
      "members of the functor must be numbers, structs or arrays of them: no std::string, "
      "std::vector or virtual function"},
@@ -125,7 +143,7 @@ constexpr Hint kHints[] = {
      "name the hook in kHooks, or remove the member; generators/sample_info.h lists them"},
     {"'Params' ", "the functor needs: struct Params { ... };"},
     {"is not a member of 'wellspring::math'",
-     "kernels/random/math.h has the functions that give equal bits on every device"},
+     "kernels/random/math.h has functions that give the same bits on every device"},
     {"'draw'", "write: Scene draw(const SampleKey& key, Truth<kLatents>& truth) const"},
     {"'shade'",
      "write: template <int N> void shade(const Scene&, const PixelRun<N>&, ColourRun<N>&) const"},
@@ -145,6 +163,11 @@ constexpr Hint kHints[] = {
     {"passing 'const", "member functions of a functor must be const"},
 };
 
+std::string functor_needed(const fs::path& header) {
+  return fmt::format("{} must define the functor `struct {}`", header.filename().string(),
+                     own_functor_name(header));
+}
+
 std::string hint_for(const std::string& messages, const fs::path& header) {
   const std::string functor = own_functor_name(header);
   for (const char* const sign :
@@ -152,8 +175,7 @@ std::string hint_for(const std::string& messages, const fs::path& header) {
         "' has not been declared", "expected type-specifier before '"})
     if (messages.find("'" + functor + sign) != std::string::npos ||
         messages.find(sign + functor + "'") != std::string::npos)
-      return fmt::format("{} must define the functor `struct {}`", header.filename().string(),
-                         functor);
+      return functor_needed(header);
   for (const Hint& hint : kHints)
     if (messages.find(hint.sign) != std::string::npos) return std::string(hint.advice);
   return "compare it with a working generator: wellspring new generator NAME";
@@ -213,7 +235,8 @@ Compiler find_program(Candidates of, const ErrorText& missing) {
         missing.why, missing.advice});
 }
 
-void run_compiler(const std::vector<std::string>& words, const fs::path& header) {
+/// Returns the messages of the compiler.
+std::string run_compiler(const std::vector<std::string>& words, const fs::path& header) {
   const ChildResult result = run_program(words);
   if (result.signal != 0)
     fail(ErrorKind::runtime,
@@ -221,6 +244,7 @@ void run_compiler(const std::vector<std::string>& words, const fs::path& header)
           "", "repeat the command; nothing was kept"});
   if (result.exit_code != 0)
     fail(ErrorKind::config, {explain_errors(result.output, header), "", ""});
+  return result.output;
 }
 
 void add_includes(std::vector<std::string>& words, const fs::path& header) {
@@ -272,7 +296,7 @@ fs::path this_binary() {
   if (::dladdr(reinterpret_cast<const void*>(&find_compiler), &info) == 0) return {};
   std::error_code unreadable;
   const fs::path named = info.dli_fname == nullptr ? "" : info.dli_fname;
-  // The name of the program may be relative to a folder that was left since.
+  // The name of the program may be relative to a folder that the process has left.
   const fs::path file = named.extension() == ".so" ? named : fs::path("/proc/self/exe");
   return fs::canonical(file, unreadable);
 }
@@ -330,15 +354,28 @@ std::vector<fs::path> header_folders() {
 std::vector<std::string> compile_flags(const Target& target) {
   std::vector<std::string> flags = words_of(kFlags);
   // Hidden: a copy of a built-in generator must not be replaced by the code of the program.
-  for (const char* const flag : {"-fPIC", "-shared", "-fvisibility=hidden", "-fno-gnu-unique", "-w",
-                                 "-fdiagnostics-color=never", "-fmax-errors=20"})
+  for (const char* const flag :
+       {"-fPIC", "-shared", "-fvisibility=hidden", "-fno-gnu-unique", "-Wdouble-promotion",
+        "-Wno-error", "-fdiagnostics-color=never", "-fmax-errors=20"})
     flags.emplace_back(flag);
-  if (target.checked) flags.emplace_back("-DWELLSPRING_SANITIZED=1");
+  if (target.checked)
+    for (const char* const flag : {"-DWELLSPRING_SANITIZED=1", "-O1"}) flags.emplace_back(flag);
   if (target.arch.empty()) return flags;
   std::ranges::copy(words_of(kDeviceHostFlags), std::back_inserter(flags));
   // Both files of the object include the header, whose functions may lack `inline`.
   flags.emplace_back("-Wl,-z,muldefs");
   return flags;
+}
+
+void expect_functor(const fs::path& header) {
+  const std::string text = read_text(header);
+  for (const std::string& sign :
+       {own_functor_name(header), std::string("#include"), std::string("##")})
+    if (text.find(sign) != std::string::npos) return;
+  const bool empty = text.find_first_not_of(" \t\r\n") == std::string::npos;
+  fail(ErrorKind::config,
+       {header.string() + (empty ? ": the file is empty" : ": it defines no generator"),
+        functor_needed(header), "wellspring new generator NAME writes a header that works"});
 }
 
 std::vector<std::string> inexact_calls(const fs::path& object) {
@@ -389,7 +426,7 @@ IncludedFiles compile_header(const fs::path& header, const Toolchain& toolchain,
   for (const std::string& word :
        {std::string("-MMD"), std::string("-MF"), rule.string(), std::string("-o"), object.string()})
     words.push_back(word);
-  run_compiler(words, header);
+  files.promotions = promotions_in(run_compiler(words, header), header);
   files.host = files_of_rule(read_text(rule));  // g++ writes the rule of the last source
   const auto is_written_here = [&](const fs::path& file) { return file.parent_path() == folder; };
   std::erase_if(files.host, is_written_here);

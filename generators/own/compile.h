@@ -25,8 +25,9 @@ Compiler find_nvcc();
 /// Kind of an object.
 struct Target {
   std::string arch = {};  ///< architecture of the device code, such as "sm_90"; "": host code only
-  bool checked =
-      false;  ///< with WS_EXPECT and the counter of random blocks, as in sanitizer builds
+  /// With WS_EXPECT and the counter of random blocks, as in sanitizer builds; optimised less, because
+  /// it only makes samples for checks.
+  bool checked = false;
 };
 /// Compilers and target of an object.
 struct Toolchain {
@@ -53,9 +54,15 @@ std::vector<std::filesystem::path> header_folders();
 /// Flags of every header that is compiled for `target`.
 std::vector<std::string> compile_flags(const Target& target);
 
+/// Throws a config error if the text of `header` can define no functor: it neither mentions the name
+/// nor includes a file. Takes no time, unlike the compiler's message.
+void expect_functor(const std::filesystem::path& header);
+
 /// Files that a header includes, without headers of the system and of CUDA.
 struct IncludedFiles {
   std::vector<std::filesystem::path> host, device;
+  /// First places where the user's code promotes float to double: "rings.h:12:3".
+  std::vector<std::string> promotions;
 };
 /// Compiles `header` into `folder`/generator.so. With device code, the object contains a cubin and
 /// the handles of its kernels (kernel_handles.h). Throws a config error with the user's file, line

@@ -42,7 +42,7 @@ std::unique_ptr<Generator> make_own(const std::vector<ParamSetting>& settings, I
                                         object_context().header, settings, size);
 }
 
-/// False if the header was compiled with other headers than the program.
+/// False if the header was compiled with headers other than the program's.
 template <class F>
 bool fill(GeneratorEntry& entry, const ObjectContext& context) {
   if (context.interface != interface_of_headers()) return false;

@@ -265,6 +265,7 @@ std::optional<CompiledObject> ObjectCache::get(const fs::path& header, const Tar
                                                MayCompile may,
                                                const std::function<void()>& announce) {
   expect_private(header, S_IWOTH, fmt::format("chmod o-w {}", header.string()));
+  expect_functor(header);
   const fs::path object = folder_ / (key_of(header, target) + ".so");
   std::optional<Toolchain> toolchain;
   try {
@@ -321,6 +322,7 @@ CompiledObject ObjectCache::compile(const fs::path& header, const Toolchain& too
   evict(object);
   CompiledObject result = as_object(entry, object, header);
   result.from_cache = false;
+  result.promotions = files.promotions;
   return result;
 }
 

@@ -29,6 +29,7 @@ struct CompiledObject {
   std::string hash;                            ///< hash_of_sources(): of their SHA-256, in order
   bool checked = false;
   bool from_cache = false;
+  std::vector<std::string> promotions = {};  ///< IncludedFiles::promotions, if it was compiled now
 };
 
 /// Hash of a header from the SHA-256 of its sources.

@@ -7,6 +7,7 @@
 #include "generators/own/instance.h"
 #include "generators/own/kernel_library.h"
 #include "generators/own/object_cache.h"
+#include "kernels/random/philox.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -61,7 +62,7 @@ own::CheckedGenerator load_checked(const own::CompiledObject& object, const fs::
 #endif
   if (fill == nullptr || !fill(entry, context))
     fail(ErrorKind::config, {fmt::format("{}: cannot be loaded", header.string()),
-                             "Wellspring's headers are of another version than the program",
+                             "Wellspring's headers and the program have different versions",
                              "build or install the program again"});
   if (entry.name != header.stem().string())
     fail(ErrorKind::config,
@@ -112,6 +113,9 @@ std::optional<own::CompiledObject> get_object(own::ObjectCache& cache, const fs:
         "{} calls {} of the C library, whose last bits differ between machines; samples "
         "are the same everywhere with the functions of kernels/random/math.h",
         header.string(), fmt::join(calls, ", ")));
+  if (!object->promotions.empty())
+    tell(fmt::format("{}: float becomes double, which is slow on a GPU; write 0.5f, not 0.5",
+                     fmt::join(object->promotions, ", ")));
   return object;
 }
 
@@ -136,17 +140,29 @@ void refuse_failure(const std::string& failure, const fs::path& header, const st
   fail(ErrorKind::config,
        {fmt::format("{}: the generator fails its check: {}", header.string(), failure),
         "with default parameters and seed 7",
-        fmt::format("mend it; to use it nevertheless: wellspring compile --trust {}{}",
+        fmt::format("correct it; to use it nevertheless: wellspring compile --trust {}{}",
                     header.string(), option)});
 }
 
-/// Compiles or finds the header for CPUs, and checks it unless that was done before.
+void expect_lawful(const own::CompiledObject& object, const fs::path& header) {
+  refuse_failure(own::failure_of([&] { return load_checked(object, header); }, {}), header, "");
+}
+
+/// Compiles or finds the header for CPUs, and checks it unless that was done before. The check
+/// needs a second object, which counts random numbers.
 std::optional<own::CompiledObject> prepare(own::ObjectCache& cache, const fs::path& header,
                                            own::MayCompile may, OwnCheck check) {
   std::optional<own::CompiledObject> object = get_object(cache, header, "", may);
   if (!object || object->checked) return object;
-  if (check == OwnCheck::run)
-    refuse_failure(own::failure_of([&] { return load_checked(*object, header); }, {}), header, "");
+  if (check == OwnCheck::run) {
+    expect_lawful(*object, header);
+    if (!WS_COUNTS_DRAWS) {  // the object does not count random numbers
+      const auto counting = cache.get(header, {.checked = true}, may);
+      if (!counting) return std::nullopt;
+      if (counting->hash != object->hash) refuse_change(header);
+      expect_lawful(*counting, header);
+    }
+  }
   cache.mark_checked(*object);
   return object;
 }
@@ -271,7 +287,7 @@ void check_own_generator(const std::string& name, const std::vector<ParamSetting
   const std::string failure =
       own::failure_of([&] { return load_checked(*object, path); }, {settings, samples});
   if (!failure.empty())
-    fail(ErrorKind::config, {fmt::format("{}: {}", path, failure), "with seed 7", "mend it"});
+    fail(ErrorKind::config, {fmt::format("{}: {}", path, failure), "with seed 7", "correct it"});
 }
 
 OwnGenerator::OwnGenerator(std::unique_ptr<Generator> made, OwnHeader header,

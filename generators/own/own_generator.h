@@ -30,14 +30,15 @@ std::string own_functor_name(const std::filesystem::path& header);
 /// line of the user starts a compiler; checkpoints and other places need a compiled header.
 const GeneratorEntry& own_generator(const std::string& name, const ConfigLocation& place);
 
-/// Calls `tell` with a message before a header is compiled. By default, nobody is told. Call it
-/// before any generator is used.
+/// Calls `tell` with a message before a header is compiled. By default, there is no message. Call
+/// it before any generator is used.
 void watch_compilations(std::function<void(const std::string& message)> tell);
 
 /// SHA-256 of a loaded header and of the files that it includes, without Wellspring's own.
 const std::string& own_generator_hash(const std::string& name);
 
-/// The text of a loaded header, to be stored with what was made by it. Nothing compiles it again.
+/// The text of a loaded header, to be stored with the samples or weights that it made. Nothing
+/// compiles it again.
 struct OwnSource {
   struct File {
     std::string path;  ///< relative to the header's folder; absolute if it is not below it

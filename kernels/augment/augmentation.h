@@ -129,7 +129,7 @@ struct AugmentationPlan {
   float inv_std[3] = {1, 1, 1};  ///< factor applied after `mean`, per channel
 
   WS_INLINE bool blurs() const { return blur.op != AugmentOp::none; }
-  /// Number of patches that the plan masks some of; 0: it masks none.
+  /// Number of patches per image if the plan masks some of them, otherwise 0.
   int patches() const;
   /// True if more passes follow emission.
   WS_INLINE bool goes_on() const { return blurs() || whole_images; }

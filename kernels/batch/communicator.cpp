@@ -37,7 +37,7 @@ Share share_of(std::int64_t global_batch, int rank, int ranks, std::int64_t unit
                     : fmt::format("every rank processes the same number of rows, a multiple of {} "
                                   "with this train.accumulate, data.mix and data.views",
                                   unit),
-          below > 0 ? fmt::format("set train.batch: {} or {}, or use another number of ranks",
+          below > 0 ? fmt::format("set train.batch: {} or {}, or use a different number of ranks",
                                   below, above)
                     : fmt::format("set train.batch: {}, or use fewer ranks", above)});
   }

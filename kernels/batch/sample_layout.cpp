@@ -1,4 +1,5 @@
-// The text of a layout, apart from the columns' memory, which the fuzzers of parsers do not have.
+// Describes a layout as text. This is a separate file, because parser fuzzers link it without the
+// memory of columns.
 #include "core/text/plural.h"
 #include "kernels/batch/batch_columns.h"
 

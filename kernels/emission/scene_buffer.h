@@ -108,8 +108,8 @@ struct DrawImages {
 
 namespace detail {
 
-/// The plan with the sizes of its images filled in. Throws std::logic_error if it already has other
-/// sizes.
+/// The plan with the sizes of its images filled in. Throws std::logic_error if it already has
+/// different sizes.
 inline AugmentationPlan fitted(AugmentationPlan plan, SampleShape source_shape,
                                const BatchView& batch, std::string_view name) {
   const FrameSize source = frame_of(source_shape), out = frame_of(batch.layout.shape());

@@ -33,8 +33,8 @@ struct BatchNormSpec {
   float epsilon = 1e-5f;
   Activation activation = Activation::none;
   DType compute = DType::f32;
-  Communicator* ranks = nullptr;  ///< have equal numbers of rows and share the statistics of a
-                                  ///< training pass; null: none
+  Communicator* ranks = nullptr;  ///< ranks with equal numbers of rows; they share the statistics
+                                  ///< during a training pass; null: none
 };
 
 /// Device arrays, each [channels]. Training updates the running statistics: running += momentum

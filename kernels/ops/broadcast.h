@@ -32,7 +32,7 @@ void scale_columns_backward(Stream& stream, DType dtype, std::int64_t rows, int 
                             const void* x, const void* dy, const float* factors, void* dx,
                             float* dfactors, float* partials);
 std::size_t scale_columns_partials(std::int64_t rows, int columns);
-/// Most columns whose sums fit into the scratch of a team on every GPU.
+/// Maximum number of columns whose sums fit into the scratch of a team on every GPU.
 inline constexpr int kMaxScaledColumns = 16384;
 
 enum class Broadcast : std::uint8_t { add, scale };

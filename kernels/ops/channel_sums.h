@@ -25,7 +25,7 @@ WS_INLINE constexpr int channel_lanes(int rows, int channels) {
   while (2 * lanes <= rows && 2 * lanes * units <= kReduceLanes) lanes *= 2;
   return lanes;
 }
-/// Floats of scratch that channel_sums needs per sum; not fewer for more rows.
+/// Floats of scratch that channel_sums needs per sum; never fewer for more rows.
 WS_INLINE constexpr int channel_slots(int rows, int channels) {
   return channel_lanes(rows, channels) * channels;
 }
@@ -33,7 +33,7 @@ WS_INLINE constexpr int channel_slots(int rows, int channels) {
 namespace detail {
 
 /// Calls f(i) for i = begin, begin + step, ... below end. The loads of four calls are in flight
-/// together, also if there are only two or three calls.
+/// together, even if there are only two or three calls.
 template <class F>
 WS_INLINE void for_strided(int begin, int end, int step, F f) {
   int i = begin;

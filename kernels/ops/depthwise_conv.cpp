@@ -34,7 +34,7 @@ DepthwiseShape shape_of(const DepthwiseConvSpec& spec) {
   return {spec.batch, spec.height, spec.width, spec.channels};
 }
 
-/// Division of the rows of all samples for the weight gradient: at most about 512 teams, each with at
+/// Divides the rows of all samples for the weight gradient: at most about 512 teams, each with at
 /// least four rows per lane, so that adding the parts costs little.
 struct RowChunks {
   explicit RowChunks(const DepthwiseConvSpec& spec) {

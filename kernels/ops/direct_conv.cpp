@@ -103,7 +103,7 @@ class DirectConv2d final : public Conv2d {
 
  private:
   std::int64_t tasks(const DirectConvShape& shape) const { return spec_.batch * shape.blocks(); }
-  /// Packs of partial sums of the weights' gradient.
+  /// Packs of partial sums of the weight gradient.
   std::int64_t parts() const { return tasks(gradient_) * gradient_.taps() * gradient_.packs(); }
   ColumnSumSpec gradient_columns() const {
     return {spec_.batch * spec_.out_height() * spec_.out_width(), spec_.out_channels,

@@ -20,7 +20,8 @@
 
 namespace wellspring::ops {
 
-/// Most values of a sample that one team processes: 32 packs for each of its 256 members.
+/// Maximum number of values of a sample that one team processes: 32 packs for each of its 256
+/// members.
 inline constexpr std::int64_t kFusedValues = 65536;
 
 /// Outputs of the statistics of one sample.
@@ -178,7 +179,7 @@ struct PoolNormForward {
   }
 };
 
-/// The gradient of both. That of the pooled values stays in memory between the two.
+/// The gradient of both operations. The gradient of the pooled values stays in memory between them.
 template <class T>
 struct PoolNormBackward {
   GroupNormBackward<T> norm;

@@ -28,7 +28,8 @@
 
 namespace wellspring::ops {
 
-/// Most channels of a row, so that its gradient fits into the scratch of a team on every GPU.
+/// Maximum number of channels of a row, so that its gradient fits into the scratch of a team on
+/// every GPU.
 inline constexpr int kMaxLayerNormChannels = 4096;
 
 struct LayerNormSpec {
@@ -54,7 +55,7 @@ WS_INLINE constexpr int row_team(int channels) {
   while ((size < 16 ? 4 : 8) * kPack * size < channels) size *= 2;
   return size;
 }
-/// Registers for as many small teams as a multiprocessor can hold blocks.
+/// Leaves registers for as many small teams as a multiprocessor can hold blocks.
 inline constexpr LaunchBound kRowTeam = {256, 4};
 inline constexpr int kMostRowSlots = kPack * row_team(kMaxLayerNormChannels);
 

@@ -7,7 +7,7 @@ namespace wellspring::ops {
 namespace {
 
 constexpr int kMostFusedOutputs = 64;
-/// Largest partial sums of the weights' gradient: about a tenth of a GPU's cache.
+/// Largest partial sums of the weight gradient: about a tenth of a GPU's cache.
 constexpr std::int64_t kMostPartBytes = std::int64_t{4} << 20;
 
 }  // namespace

@@ -103,7 +103,8 @@ struct MaxPoolForward {
   }
 };
 
-/// A team writes some rows of windows of the gradient: that of y at the winner, 0 elsewhere.
+/// A team writes some rows of windows of the gradient: the gradient of y at the winner, 0
+/// elsewhere.
 template <class T>
 struct MaxPoolBackward {
   const T* dy;

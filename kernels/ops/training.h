@@ -121,8 +121,8 @@ enum class RegressionError : std::uint8_t {
 };
 struct RegressionLaw {
   static constexpr int kMostLevels = 16;
-  /// Log variances are at least that of PyTorch's GaussianNLLLoss, whose variance is at least 1e-6.
-  /// Like there, the gradient at a smaller one is the gradient at the least one.
+  /// The log variance has the lower bound of PyTorch's GaussianNLLLoss (variance 1e-6). As in
+  /// PyTorch, smaller values get the gradient at the bound.
   static constexpr float kLeastLogVariance = -13.815510558f;
   RegressionError error = RegressionError::squared;
   float delta = 1;

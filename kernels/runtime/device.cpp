@@ -67,7 +67,7 @@ std::string no_device_reason(cudaError_t error, int driver_version, int runtime_
   static_cast<void>(cudaGetLastError());
   if (driver_version == 0) return "no NVIDIA driver is loaded";
   if (error == cudaErrorInsufficientDriver) {
-    return fmt::format("the driver is too old: it supports CUDA {}.{}, this build needs {}.{}",
+    return fmt::format("the driver is too old: it supports CUDA {}.{}, but this build needs {}.{}",
                        driver_version / 1000, driver_version % 1000 / 10, runtime_version / 1000,
                        runtime_version % 1000 / 10);
   }

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-/// Before a loop of which a device shall keep the loads of several iterations in flight.
+/// Before a loop: a device keeps the loads of several iterations in flight.
 #if WS_DEVICE_CODE
 #define WS_UNROLL_LOADS _Pragma("unroll 8")
 #else

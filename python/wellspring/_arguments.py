@@ -40,6 +40,11 @@ def text(name, value):
     return value
 
 
+def native_stream(stream):
+    """The cudaStream_t of a stream as an integer."""
+    return whole("stream", getattr(stream, "cuda_stream", stream), 0, (1 << 64) - 1)
+
+
 def device_name(value):
     """"cpu", "cuda:1"; devices of other packages, such as torch.device, give the same text."""
     return text("device", value if isinstance(value, str) else str(value))

@@ -13,7 +13,7 @@ DAY = 86_400
 
 
 class _Batches:
-    """The batches of a loader without end: after the last one it begins again."""
+    """Endless batches of a loader: after the last one it begins again."""
 
     def __init__(self, name, loader):
         if not (hasattr(loader, "__iter__") or hasattr(loader, "__getitem__") or callable(loader)):

@@ -2,7 +2,6 @@
 
 from . import _core
 from ._arguments import LARGEST_ID, dtype_name, text, whole
-from ._batch import Batch
 from ._configuration import settings
 
 
@@ -49,9 +48,9 @@ class Mixture:
         step = whole("step", step, 0, min(LARGEST_ID, len(self) - 1))
         if step <= self._made:  # files are read ahead, so steps only increase
             self._core = self._open()
-        arrays = self._core.batch(step, self._layout)
+        batch = self._core.batch(step, self._layout)
         self._made, self._step = step, step + 1
-        return Batch(arrays)
+        return batch
 
     @property
     def sources(self):

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from . import _core
 from ._arguments import LARGEST_ID, as_json, dtype_name, whole
 from ._batch import Batch
-from ._generator import MOST_ROWS
 
+MOST_ROWS = 1 << 24
 TARGET = "wellspring_batch"
 TYPES = {"f32": jnp.float32, "bf16": jnp.bfloat16, "f16": jnp.float16, "u8": jnp.uint8, "i32": jnp.int32}
 
@@ -31,7 +31,7 @@ jax.tree_util.register_pytree_with_keys(
 def _key(generator):
     key = as_json("generator", generator._arguments)
     if key not in _generators:
-        _core.jax_register(key, generator._core)
+        _core.jax_register(key, generator)
         _generators[key] = generator
     return key
 
@@ -59,7 +59,7 @@ def batch(generator, first, count, *, dtype=None, columns=None):
     """
     count = whole("count", count, 1, MOST_ROWS)
     known = {name: jax.ShapeDtypeStruct(shape, TYPES[kind])
-             for name, kind, shape in generator._core.columns(count, dtype_name(dtype))}
+             for name, kind, shape in generator._columns(count, dtype_name(dtype))}
     wanted = list(known) if columns is None else ["x", *(name for name in columns if name != "x")]
     for name in wanted:
         if name not in known:

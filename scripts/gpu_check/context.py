@@ -11,6 +11,8 @@ import time
 
 from gpu_check.running import Result, run
 
+# For --quick: networks with the same layers and fewer channels.
+QUICK_WIDTHS = {"quickstart.yaml": [8, 8, 16], "cifar10_transfer.yaml": [8, 8, 16, 16]}
 STAND_IN = "stand-in for a GPU"  # name of the device if the program was built with WELLSPRING_CUDA_STAND_IN
 
 
@@ -52,7 +54,11 @@ class Context:
 
     def train(self, config, *words):
         """The command of a training run in the check's folder."""
-        return [self.program, "train", self.configs / config, f"out={self.folder}/run", f"device={self.device}", *words]
+        small = ["train.batch=24"] if self.quick else []
+        if self.quick and config in QUICK_WIDTHS:
+            small.append(f"model.widths={QUICK_WIDTHS[config]}")
+        return [self.program, "train", self.configs / config, f"out={self.folder}/run", f"device={self.device}", *small,
+                *words]
 
     def tool(self, name):
         """(path, why it cannot run) of a program of bench/gpu."""

@@ -37,8 +37,7 @@ def train(context, config, *words):
 
 def short(context, precision="bf16"):
     """Settings of a run that only has to finish."""
-    batch = ["train.batch=24", "eval.samples=64"] if context.quick else ["eval.samples=512"]
-    return [f"train.steps={context.steps}", *batch, f"precision={precision}"]
+    return [f"train.steps={context.steps}", f"eval.samples={64 if context.quick else 512}", f"precision={precision}"]
 
 
 def weights(context):

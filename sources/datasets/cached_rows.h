@@ -47,7 +47,7 @@ class CachedRows final : public Dataset {
     std::vector<CacheTier> tiers;
     std::string where;  ///< "train.yaml:3: source 'photos'", for messages
     NodeRanks node;
-    std::string key;  ///< equal for equal rows of the ranks of a node
+    std::string key;  ///< the same for the same rows on all ranks of a node
     int threads = 1;
     std::function<void(std::int64_t)> filled = {};  ///< receives the number of rows done
   };

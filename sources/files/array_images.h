@@ -30,7 +30,7 @@ enum class PixelRange : std::uint8_t { automatic, unit, symmetric, bytes };
 class ArrayImages {
  public:
   /// For an array [rows, height, width], [rows, height, width, 1 or 3] or [rows, 1 or 3, height,
-  /// width]; empty for another number of dimensions. Errors (data): other extents; a shape that
+  /// width]; empty for any other number of dimensions. Errors (data): other extents; a shape that
   /// fits both orders; or, without settings, real numbers in three dimensions.
   static std::optional<ArrayImages> of(const ArrayInput& file, const NumberArray& array,
                                        ChannelPlace channels, PixelRange range);

@@ -77,7 +77,7 @@ class ArrayInput {
   /// Throws a data error that names the array's type and shape.
   [[noreturn]] void refuse(const NumberArray& array, const std::string& why,
                            const std::string& advice) const;
-  /// An array of exactly this shape. Errors (data): as for array(), and another shape. `what`
+  /// An array of exactly this shape. Errors (data): as for array(), and a different shape. `what`
   /// names the array that sets the number of rows: "'x' has 20 rows".
   NumberArray array_of(const std::string& name, const std::vector<std::int64_t>& shape,
                        const std::string& what) const;

@@ -11,7 +11,7 @@
 
 namespace wellspring {
 
-/// Layout of the rows of an array [rows, features] of numbers; empty for another shape.
+/// Layout of the rows of an array [rows, features] of numbers; empty for any other shape.
 inline constexpr std::int64_t kMostFeatures = std::int64_t{1} << 17;  ///< per event
 std::optional<RowLayout> event_layout_of(const std::vector<std::int64_t>& shape);
 

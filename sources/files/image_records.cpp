@@ -85,7 +85,8 @@ std::string raw_head(const Record& record, const std::string& name, Bytes bytes)
   if (kind != FileKind::unknown || (area == 0 && !raw_name)) return "";
   record.refuse(
       area == 0
-          ? fmt::format("'{}' is no image file, and there are no features height and width", name)
+          ? fmt::format("'{}' is not an image file, and there are no features height and width",
+                        name)
           : fmt::format("'{}' has {}, but height {}, width {} and depth {} ask for {} (raw pixels "
                         "have 1 or 3 channels of one byte)",
                         name, counted(size, "byte"), height, width,

@@ -78,7 +78,7 @@ class ImageSet {
   /// each. `image` and `label` name features, "" those that TensorFlow and TFDS write. An image can
   /// also be raw: height * width * depth bytes, with these numbers in features; it is then read as a
   /// PGM (depth 1) or PPM (depth 3). Reads every record once. Errors (data): as open_shards() and
-  /// read_tfrecords(); raw pixels of another number of bytes; empty files.
+  /// read_tfrecords(); raw pixels with a wrong number of bytes; empty files.
   static ImageSet open_records(const ShardOptions& options);
 
   std::int64_t size() const { return static_cast<std::int64_t>(images_.size()); }

@@ -111,7 +111,7 @@ class ShardedRows final : public Dataset {
   const Row& at(std::int64_t row) const { return rows_[static_cast<std::size_t>(row)]; }
   const Dataset& shard(std::int64_t row) const { return *shards_[at(row).shard].rows; }
 
-  /// Throws a data error if a shard has other rows than the first one.
+  /// Throws a data error if a shard's rows differ from the rows of the first shard.
   void expect_same(const Shard& shard) const {
     const Dataset& rows = *shard.rows;
     const SampleLayout mine = rows.layout().sample, other = first().layout().sample;

@@ -32,9 +32,9 @@ class StoredSets {
 /// layout columns. Errors (data): wrong shapes; offsets that do not rise from 0 to the item count.
 std::unique_ptr<StoredSets> open_ragged_sets(const ArrayInput& file, const std::string& items,
                                              const std::string& offsets);
-/// Padded sets [sets, places, features + 1] with a mask as last feature, 1 for an item, 0 for an
-/// empty place: particle_features of JetNet (Kansal et al. 2021). Error (data) for another shape;
-/// other mask values are reported when their row is read.
+/// Padded sets [sets, places, features + 1] with a mask as the last feature, 1 for an item, 0 for
+/// an empty place: particle_features of JetNet (Kansal et al. 2021). Error (data) for any other
+/// shape; other mask values are reported when their row is read.
 std::unique_ptr<StoredSets> open_masked_sets(const ArrayInput& file, const std::string& places);
 
 /// Units of the items of pulses.

@@ -32,7 +32,7 @@ struct ExampleFeature {
 };
 
 /// Features of an Example by name. If a name occurs twice, the last one counts, as Protocol Buffers
-/// prescribe. Throws a data error, which begins with `where`, if the record is no Example.
+/// prescribe. Throws a data error, which begins with `where`, if the record is not an Example.
 std::map<std::string, ExampleFeature> parse_example(Bytes record, const std::string& where);
 
 }  // namespace wellspring

@@ -55,7 +55,8 @@ struct SlotAssignment {
     result.row = static_cast<std::uint32_t>(row);
     // Sources take consecutive positions in the batch, and copies of a sample take consecutive
     // ordinals. A permutation per step spreads both over the rows, so mixup and cutmix pair
-    // different samples. A single source without repeats needs none: its order already is one.
+    // different samples. A single source without repeats needs none: its order is already a
+    // permutation.
     const std::int64_t global_row = share.first_row + row;
     const std::int64_t place = global_row / views, view = global_row % views;
     std::int64_t rank = place;

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr int kSide = 12;
 
 /// Image files of two classes, and a short run on them.
-constexpr const char* kConfig = R"(name: files
+constexpr const char* kFilesRun = R"(name: files
 device: cpu
 threads: 1
 data:
@@ -40,7 +40,7 @@ train: {batch: 2, steps: 12, log_every: 4, checkpoint_every: 4, keep: 9}
 class TrainInput : public testing::Test {
  protected:
   TrainInput() {
-    spill(folder() / "files.yaml", kConfig);
+    spill(folder() / "files.yaml", kFilesRun);
     write_image_folder(folder() / "images", 2, 3, kSide, kSide);
     write_image_folder(folder() / "held_out", 2, 1, kSide, kSide, 50'000);
   }

@@ -166,7 +166,7 @@ TEST(Bench, MeasuresOneLaunch) {
 }
 
 /// A mixture of generated images and images from files.
-constexpr const char* kConfig = R"(name: mixed
+constexpr const char* kBenchRun = R"(name: mixed
 device: cpu
 data:
   size: 12
@@ -180,7 +180,7 @@ train: {batch: 8, steps: 10}
 TEST(Bench, MeasuresAConfigurationNextToAResidentBatch) {
   const TemporaryFolder folder;
   write_as_folder(folder / "images", labelled_noise(3, 5, 12));
-  spill(folder / "mixed.yaml", kConfig);
+  spill(folder / "mixed.yaml", kBenchRun);
   const Outcome outcome = wellspring(
       {"bench", "train", "mixed.yaml", "train.batch=4", "data.root=" + folder.path().string(),
        "--repeats", "6", "--device", "cpu", "--json", "rows.json"},
@@ -203,7 +203,7 @@ TEST(Bench, MeasuresAConfigurationNextToAResidentBatch) {
 
 TEST(Bench, RefusesConfigurationsThatItCannotMeasure) {
   const TemporaryFolder folder;
-  spill(folder / "mixed.yaml", kConfig);
+  spill(folder / "mixed.yaml", kBenchRun);
   const auto expect_refused = [&](const std::vector<std::string>& arguments, const char* why) {
     std::vector<std::string> command = {"bench"};
     command.insert(command.end(), arguments.begin(), arguments.end());

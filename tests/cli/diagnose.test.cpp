@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kRun = R"(name: tiny
+constexpr const char* kDiagnosedRun = R"(name: tiny
 device: cpu
 threads: 1
 data: {sources: [{name: events, generator: ee_mumu}]}
@@ -25,7 +25,7 @@ train: {batch: 8, steps: 100}
 
 class DiagnoseCommand : public testing::Test {
  protected:
-  DiagnoseCommand() { std::ofstream(folder_.path() / "tiny.yaml") << kRun; }
+  DiagnoseCommand() { std::ofstream(folder_.path() / "tiny.yaml") << kDiagnosedRun; }
   Outcome diagnose(const std::vector<std::string>& more) const {
     std::vector<std::string> arguments = {"diagnose"};
     arguments.insert(arguments.end(), more.begin(), more.end());

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kConfig = R"(name: small
+constexpr const char* kFaultyRun = R"(name: small
 device: cpu
 threads: 1
 data:
@@ -70,7 +70,7 @@ std::vector<long> sampled(long count, long share, bool all) {
 class RunFolder {
  public:
   explicit RunFolder(const fs::path& pictures) {
-    spill(folder_ / "small.yaml", kConfig);
+    spill(folder_ / "small.yaml", kFaultyRun);
     fs::create_directory_symlink(pictures, folder_ / "pictures");
   }
   fs::path run_folder() const { return folder_ / "runs/small"; }

@@ -71,11 +71,11 @@ TEST(CommandLine, WritesItsManualPageAndCompletion) {
   const Outcome completed = shell("source <('" + wellspring_path() +
                                   "' help --completion) && COMP_WORDS=(wellspring train --res) "
                                   "COMP_CWORD=2 && _wellspring && echo ${COMPREPLY[@]} && "
-                                  "COMP_WORDS=(wellspring pack --gz) && _wellspring && echo "
+                                  "COMP_WORDS=(wellspring pack --comp) && _wellspring && echo "
                                   "${COMPREPLY[@]} && COMP_CWORD=1 && for word in do pa com; do "
                                   "COMP_WORDS=(wellspring $word) && _wellspring && echo "
                                   "${COMPREPLY[@]}; done");
-  EXPECT_EQ(completed.out, "--resume\n--gzip\ndoctor\npack\ncompile\n") << completed.err;
+  EXPECT_EQ(completed.out, "--resume\n--compress\ndoctor\npack\ncompile\n") << completed.err;
 }
 
 TEST(List, ListsEveryWriter) {

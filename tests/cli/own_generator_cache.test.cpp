@@ -51,7 +51,7 @@ TEST_F(OwnGenerator, TrainsAndResumesOnlyWithTheSameHeader) {
   EXPECT_EQ(resumed.exit_code, 2);
   EXPECT_NE(resumed.err.find("generator_header"), std::string::npos) << resumed.err;
 
-  // The folder of the header is no part of the run's identity.
+  // The folder of the header is not part of the run's identity.
   fs::rename(folder_ / "configs", folder_ / "moved");
   spill(folder_ / "moved/grating.h", text);
   const Outcome moved = run("train moved/run.yaml out=run");
@@ -88,7 +88,7 @@ TEST_F(OwnGenerator, ItsTextIsStoredOnRequest) {
   }
   EXPECT_NE(run("headers g.npz --out from-run").exit_code, 0) << "overwrites nothing";
 
-  // A damaged text, and one that leads out of the folder.
+  // A stored path that leads out of the folder, and a damaged text.
   fs::path checkpoint;
   for (const auto& entry : fs::recursive_directory_iterator(folder_ / "run"))
     if (entry.path().filename() == "checkpoint.json" && !fs::is_symlink(entry.path().parent_path()))

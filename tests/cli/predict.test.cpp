@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kRun = R"(name: photos
+constexpr const char* kPhotosRun = R"(name: photos
 device: cpu
 threads: 1
 data:
@@ -28,7 +28,7 @@ train: {batch: 8, steps: 6}
 struct Predictions : ::testing::Test {
   Predictions() {
     write_as_folder(folder_ / "photos", labelled_noise(2, 12, 12));
-    spill(folder_ / "photos.yaml", kRun);
+    spill(folder_ / "photos.yaml", kPhotosRun);
     const Outcome outcome = run({"train", "photos.yaml"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   }

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kConfig = R"(name: small
+constexpr const char* kEndingRun = R"(name: small
 device: cpu
 threads: 1
 data:
@@ -34,7 +34,7 @@ eval: {samples: 16, sources: [{of: shapes}]}
 
 class TrainExit : public testing::Test {
  protected:
-  TrainExit() { spill(folder_ / "small.yaml", kConfig); }
+  TrainExit() { spill(folder_ / "small.yaml", kEndingRun); }
   fs::path run_folder() const { return folder_ / "runs/small"; }
   /// Runs `before` and then `train small.yaml ARGUMENTS` in a shell.
   Outcome train_in_shell(const std::string& arguments, const std::string& before = "") const {

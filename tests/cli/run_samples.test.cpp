@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A generator and files, mixed.
-constexpr const char* kConfig = R"(name: mixed
+constexpr const char* kMixedRun = R"(name: mixed
 device: auto
 data:
   size: 12
@@ -43,7 +43,7 @@ class RunSamples : public testing::Test {
  protected:
   RunSamples() {
     write_as_npy(folder(), labelled_noise(3, 5, 12));
-    spill(folder() / "mixed.yaml", kConfig);
+    spill(folder() / "mixed.yaml", kMixedRun);
   }
   fs::path folder() const { return folder_.path(); }
   Outcome run(const std::vector<std::string>& arguments) const {
@@ -67,7 +67,7 @@ class RunSamples : public testing::Test {
   TemporaryFolder folder_;
 };
 
-// The masked patches of generated and stored images, and no others, are 0, also for repeats.
+// The masked patches of generated and stored images, and no others, are 0, even in repeats.
 TEST_F(RunSamples, ExportsTheMasksOfPatches) {
   const Outcome made = run({"export", "mixed.yaml", "--out", "m.npz", "--count", "24",
                             "data.normalise={mean: [2]}", "data.sources.0.repeats=2",
@@ -318,18 +318,18 @@ TEST_F(RunSamples, ReportsOverflowingSets) {
   }
 }
 
-struct Refusal {
+struct RefusedSamples {
   const char* what;
   std::vector<std::string> arguments;
   std::vector<std::string> messages;
   int exit_code = 2;
 };
 
-void PrintTo(const Refusal& refusal, std::ostream* out) {
+void PrintTo(const RefusedSamples& refusal, std::ostream* out) {
   *out << refusal.what;
 }
 
-class RefusedRunSamples : public RunSamples, public testing::WithParamInterface<Refusal> {};
+class RefusedRunSamples : public RunSamples, public testing::WithParamInterface<RefusedSamples> {};
 
 TEST_P(RefusedRunSamples, ExitWithCodeAndReason) {
   const Outcome outcome = run(GetParam().arguments);
@@ -346,7 +346,7 @@ std::vector<std::string> exported(const std::string& more, const std::string& la
   return arguments;
 }
 
-const Refusal kRefusals[] = {
+const RefusedSamples kRefusedSamples[] = {
     {"Seed", exported("--seed 3"), {"--seed cannot be used with", "write seed=3"}},
     {"Size", exported("--size 8"), {"--size cannot be used with", "data.size=8"}},
     {"First", exported("--first 8"), {"--first cannot be used with", "--step"}},
@@ -385,7 +385,7 @@ const Refusal kRefusals[] = {
      1},
     {"PreviewThatIsNoPng", split_words("preview mixed.yaml --out a.gif"), {".png"}},
 };
-INSTANTIATE_TEST_SUITE_P(Samples, RefusedRunSamples, testing::ValuesIn(kRefusals),
+INSTANTIATE_TEST_SUITE_P(Samples, RefusedRunSamples, testing::ValuesIn(kRefusedSamples),
                          [](const auto& test) { return test.param.what; });
 
 // ---- files --------------------------------------------------------------------------------------

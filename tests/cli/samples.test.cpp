@@ -292,18 +292,18 @@ TEST(Preview, TakesParametersOfTheGenerator) {
 INSTANTIATE_TEST_SUITE_P(Samples, EveryGenerator, testing::ValuesIn(generator_names()),
                          [](const auto& test) { return test.param; });
 
-struct Refusal {
+struct CommandRefusal {
   const char* what;
   std::string command;  ///< without the program's name
   const char* message;  ///< part of standard error
   int exit_code = 2;
 };
 
-void PrintTo(const Refusal& refusal, std::ostream* out) {
+void PrintTo(const CommandRefusal& refusal, std::ostream* out) {
   *out << refusal.what;
 }
 
-class RefusedCommand : public testing::TestWithParam<Refusal> {};
+class RefusedCommand : public testing::TestWithParam<CommandRefusal> {};
 
 TEST_P(RefusedCommand, ExitsWithCodeAndReason) {
   const TemporaryFolder folder;
@@ -313,7 +313,7 @@ TEST_P(RefusedCommand, ExitsWithCodeAndReason) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "a file was written";
 }
 
-const Refusal kRefusals[] = {
+const CommandRefusal kCommandRefusals[] = {
     {"UnknownGenerator", "digest shpes --count 1", "did you mean 'shapes'"},
     {"BeyondTheLastSample", "digest noise --first 9223372036854775807 --count 2",
      "--first 9223372036854775807 --count 2 goes beyond the last sample"},
@@ -381,7 +381,7 @@ const Refusal kRefusals[] = {
      "--sweep does not take a number of threads"},
     {"BrokenFilter", "bench generators --filter (", "regular expression"},
 };
-INSTANTIATE_TEST_SUITE_P(Samples, RefusedCommand, testing::ValuesIn(kRefusals),
+INSTANTIATE_TEST_SUITE_P(Samples, RefusedCommand, testing::ValuesIn(kCommandRefusals),
                          [](const auto& test) { return test.param.what; });
 
 }  // namespace

@@ -17,7 +17,7 @@
 namespace wellspring::test {
 namespace {
 
-constexpr const char* kRun = R"(name: traced
+constexpr const char* kTracedRun = R"(name: traced
 device: cpu
 threads: 1
 data:
@@ -39,7 +39,7 @@ class TraceOption : public testing::Test {
  protected:
   TraceOption() {
     write_image_folder(folder_.path() / "photos", 2, 6, 10, 10);
-    std::ofstream(folder_.path() / "traced.yaml") << kRun;
+    std::ofstream(folder_.path() / "traced.yaml") << kTracedRun;
   }
   Outcome run(const std::vector<std::string>& arguments) const {
     return wellspring(arguments, folder_.path());

@@ -54,8 +54,8 @@ with tempfile.TemporaryDirectory() as name:
         assert done.returncode == 0, f"{out}: {done.stderr}"
         results[out] = weights(folder / out)
     assert results["two"] == results["again"] == results["eager"], "runs of two ranks differ"
-    # Gradients of 12 rows: sums in another order differ by at most 12 u of their largest partial sum, in 12 steps with
-    # a rate of 0.01. Partial sums of this network stay below 100.
+    # Gradients of 12 rows: sums in a different order differ by at most 12 u of their largest partial sum, in 12 steps
+    # with a rate of 0.01. Partial sums of this network stay below 100.
     bound = 12 * 12 * 0.01 * 100 * 2**-24
     for out in ("two", "three"):
         worst = max(abs(a - b) for a, b in zip(results["one"], results[out]))

@@ -73,7 +73,8 @@ struct CUstream_st {
 namespace wellspring::stand_in {
 
 /// The nodes of a graph in an order that respects their dependencies: in random order, or, without
-/// `random`, each node as early as it was captured late. Without missing edges, results are equal.
+/// `random`, nodes that were captured last run as early as possible. Without missing edges, results
+/// are equal.
 std::vector<std::size_t> topological_order(const CUgraph_st& graph, std::mt19937* random);
 
 /// All streams of the device. With seed 0, work runs only if a caller waits for it or for work that

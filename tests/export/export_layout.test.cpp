@@ -82,10 +82,12 @@ TEST(ExportLayout, CompressesHdf5Arrays) {
   for (const auto& [generator, settings] :
        {std::pair<std::string, Settings>{"calo_gflash", ds2}, {"rambo", {}}, {"shapes", {}}}) {
     export_to(folder / "plain.h5", generator, settings);
-    for (const std::int64_t batch : {5, 64}) {
+    for (const auto& [batch, compression] :
+         {std::pair{5, "gzip:6"}, {64, "gzip:6"}, {7, "zstd"}, {7, "lz4"}}) {
       GeneratorReader feed(make_generator(generator, 8, settings), {3, 10, 23},
                            {Device::cpu(), batch, 1});
-      export_samples(feed, folder / "packed.h5", {.gzip = 6});
+      export_samples(feed, folder / "packed.h5",
+                     {.compression = compression_from_text(compression)});
       const Hdf5File plain(folder / "plain.h5");
       EXPECT_EQ(Hdf5File(folder / "packed.h5").names(), plain.names());
       for (const std::string& name : plain.names()) {
@@ -98,8 +100,10 @@ TEST(ExportLayout, CompressesHdf5Arrays) {
     }
   }
   GeneratorReader feed(make_generator("rambo", 8, {}), {3, 10, 5}, {Device::cpu(), 7, 1});
-  const auto npz = [&] { export_samples(feed, folder / "a.npz", {.gzip = 6}); };
-  test::expect_parts(test::message_of(ErrorKind::config, npz), {"--gzip", "a.npz", ".h5"});
+  const auto npz = [&] {
+    export_samples(feed, folder / "a.npz", {.compression = {Codec::gzip, 6}});
+  };
+  test::expect_parts(test::message_of(ErrorKind::config, npz), {"--compress", "a.npz", ".h5"});
 }
 
 TEST(ExportLayout, WritesCaloChallengeShowersInMev) {
@@ -140,7 +144,8 @@ struct FourVector {
 
 // Invariant masses of the final particles of jets with pt = 500 GeV (W without radiation), and of
 // decays at rest. A component has the rounding 2^-24 of its size and about eight more of the generator,
-// so angles are known to 8 * 2^-24 and a mass to E / m times that. From E in f32, it is E^2 / m^2.
+// so angles are known to 8 * 2^-24 and a mass to E / m times that. With E in f32, the factor is E^2
+// / m^2.
 TEST(ExportLayout, WritesKinematicsInDoublePrecision) {
   struct Case {
     std::string generator;

@@ -35,7 +35,7 @@ GeneratorReader feed_of(const std::string& generator, std::uint64_t count = kCou
 }
 
 ExportReport write(const fs::path& folder, const std::string& generator,
-                   const ExportOptions& options = {kWebDataset, {}, {}, 0, 5}) {
+                   const ExportOptions& options = {kWebDataset, {}, {}, {}, 5}) {
   GeneratorReader feed = feed_of(generator);
   return export_samples(feed, folder, options);
 }
@@ -55,7 +55,7 @@ std::map<std::string, std::string> members_of(const fs::path& folder) {
   return members;
 }
 
-/// All files of a folder, but for the lock.
+/// All files of a folder except the lock.
 std::map<std::string, std::string> files_of(const fs::path& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::directory_iterator(folder))
@@ -147,7 +147,7 @@ TEST(WebDatasetExport, DescribesItsShardsInAnIndex) {
   }
 }
 
-// Interrupted after every batch in turn, each time by the first one that it makes.
+// Every attempt is interrupted after its first batch, so each attempt gets one batch further.
 TEST(WebDatasetExport, GoesOnAfterAnInterruptionWithTheSameBytes) {
   const TemporaryFolder folder;
   for (const char* generator : {"shapes", "ginkgo"}) {
@@ -160,7 +160,7 @@ TEST(WebDatasetExport, GoesOnAfterAnInterruptionWithTheSameBytes) {
         if (done < kCount) throw Interrupted{};
       };
       try {
-        resumed.push_back(write(parts, generator, {kWebDataset, stop, {}, 0, 5}).resumed);
+        resumed.push_back(write(parts, generator, {kWebDataset, stop, {}, {}, 5}).resumed);
       } catch (const Interrupted&) {
         ended = true;
         EXPECT_EQ(index_of(parts)["complete"], false);
@@ -184,8 +184,8 @@ TEST(WebDatasetExport, LeavesACompleteExportUnchanged) {
 
 TEST(WebDatasetExport, DoesNotDependOnTheNumberOfThreads) {
   const TemporaryFolder folder;
-  write(folder / "one", "shapes", {kWebDataset, {}, {}, 0, 5, 1});
-  write(folder / "three", "shapes", {kWebDataset, {}, {}, 0, 5, 3});
+  write(folder / "one", "shapes", {kWebDataset, {}, {}, {}, 5, 1});
+  write(folder / "three", "shapes", {kWebDataset, {}, {}, {}, 5, 3});
   EXPECT_EQ(files_of(folder / "one"), files_of(folder / "three"));
 }
 
@@ -197,13 +197,13 @@ TEST(WebDatasetExport, RefusesOtherFoldersAndSettings) {
     GeneratorReader feed = feed_of(generator, kCount, seed);
     return message_of(ErrorKind::config, [&] { export_samples(feed, path, options); });
   };
-  const ExportOptions five{kWebDataset, {}, {}, 0, 5};
-  expect_parts(refused(folder / "s", {kWebDataset, {}, {}, 0, 6}),
+  const ExportOptions five{kWebDataset, {}, {}, {}, 5};
+  expect_parts(refused(folder / "s", {kWebDataset, {}, {}, {}, 6}),
                {"other settings", "shard_samples is 5 there and 6 here"});
   expect_parts(refused(folder / "s", five, "shapes", 4), {"seed is 3 there and 4 here"});
   expect_parts(refused(folder / "s", five, "noise"), {"generator is \"shapes\" there"});
   expect_parts(refused(folder / "s.npz", five), {"cannot be used with", "without an extension"});
-  expect_parts(refused(folder / "t", {kWebDataset, {}, {}, 3, 5}), {"--gzip"});
+  expect_parts(refused(folder / "t", {kWebDataset, {}, {}, {Codec::lz4}, 5}), {"--compress"});
   expect_parts(refused(folder / "t", {kWebDataset, {}, {ElementType::u8, false}}), {"--pixels"});
   fs::create_directory(folder / "photos");
   spill(folder / "photos/a.jpg", "x");
@@ -250,8 +250,9 @@ TEST(WebDatasetExport, LeavesOutSamplesThatAreMadeAgain) {
     if (done == 14) throw Interrupted{};
   };
   WholeReader first, second;
-  EXPECT_THROW(export_samples(first, folder / "parts", {kWebDataset, stop, {}, 0, 5}), Interrupted);
-  EXPECT_EQ(export_samples(second, folder / "parts", {kWebDataset, {}, {}, 0, 5}).resumed, 10u);
+  EXPECT_THROW(export_samples(first, folder / "parts", {kWebDataset, stop, {}, {}, 5}),
+               Interrupted);
+  EXPECT_EQ(export_samples(second, folder / "parts", {kWebDataset, {}, {}, {}, 5}).resumed, 10u);
   EXPECT_EQ(files_of(folder / "parts"), files_of(folder / "whole"));
 }
 

@@ -51,13 +51,13 @@ TEST(GivenLatents, TheDrawnLatentsGiveTheDrawnSamples) {
     EXPECT_EQ(given.x, drawn.x);
     EXPECT_EQ(given.latents, drawn.latents);
 
-    // The samples of other ids differ, although the latents are the same: noise stays drawn.
+    // The samples of other ids differ, although the latents are the same: noise is still drawn.
     range.first = 100;
     const Samples others = collect(*generator, range, making);
     EXPECT_EQ(others.latents, drawn.latents);
     EXPECT_NE(others.x, drawn.x);
 
-    // The other way round, the latents have an effect.
+    // Conversely, the latents have an effect.
     const std::vector<float> first(range.latents.begin(),
                                    range.latents.begin() + info.layout.latents);
     for (std::size_t i = 0; i < range.latents.size(); ++i)

@@ -25,7 +25,7 @@ class EveryImageGenerator : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Registry, EveryImageGenerator, ::testing::ValuesIn(image_generators()),
                          [](const auto& test) { return test.param; });
 
-/// Mean absolute difference of the values of a sample and of their mean over [left, right).
+/// Mean absolute difference between the values of a sample and their mean over [left, right).
 double contrast(const test::Samples& samples, std::size_t sample, const SampleShape& shape,
                 int left, int right) {
   double sum = 0, sum_abs = 0;

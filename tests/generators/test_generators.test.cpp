@@ -84,7 +84,7 @@ TEST(TableGenerator, ComputesItsTableOnceAndReadsIt) {
     maker.make({0, 7, 1}, [](const HostSamples& samples) {
       EXPECT_EQ(samples.x()[0], 2.f / 5) << "sample 7, colour 2 of 5";
     });
-    sample_digest(generator, {0, 0, 1});  // makes a second plan, with other addresses
+    sample_digest(generator, {0, 0, 1});  // makes a second plan, with different addresses
     EXPECT_TRUE(maker.notes().empty());
   }
   EXPECT_EQ(Swatches::Tables::computed, 1);

@@ -6,8 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace wellspring::test {
 namespace {
@@ -61,6 +64,21 @@ TEST(DataProfile, DrawsEqualBinsEqually) {
         text.find("| " + std::string(bins == 32 ? 16 : 15, '@') + (bins == 32 ? "=" : "-") + "|"),
         std::string::npos)
         << text;
+  }
+}
+
+TEST(DataProfile, HasEquallyManyWholeNumbersInEachBin) {
+  // A constant: one bin. More than 32 different numbers of hits: several per bin.
+  for (const auto& [generator, column] : {std::pair{"sbi", "weight"}, {"tracks", "items"}}) {
+    const DataProfile made = profile(generator, 0, 500);
+    const auto& columns = made.sources[0].columns;
+    const auto found = std::ranges::find(columns, column, &ColumnProfile::name);
+    ASSERT_NE(found, columns.end()) << column;
+    const Histogram& bins = found->histogram;
+    const double width = (bins.high - bins.low) / static_cast<double>(bins.counts.size() - 2);
+    EXPECT_EQ(width, std::rint(width)) << column;
+    EXPECT_GE(width, 1) << column;
+    EXPECT_EQ(bins.low + 0.5, std::rint(bins.low + 0.5)) << column;
   }
 }
 

@@ -117,7 +117,7 @@ TEST(BatchNormRanks, ShareTheStatisticsOfTheWholeBatch) {
     }
     close(dgamma, whole.dgamma, 0, kRows * 12 * kUnit);
     close(dbeta, whole.dbeta, 0, kRows * 2 * kUnit);
-    // The statistics of a rank's own rows are others.
+    // The statistics of a rank's own rows are different.
     BatchNormSpec own = spec;
     own.rows = kRows / ranks;
     EXPECT_GT(std::abs(norm_pass(x, dy, 0, own).running_mean[0] - whole.running_mean[0]),
@@ -161,7 +161,7 @@ TEST(BatchNormTeams, GiveEqualBitsForAnySize) {
         total, channel_units(channels),
         {kChunkTeam, BatchNormTotal::scratch_floats(shape) * sizeof(float)},
         {bytes_of(mean), bytes_of(rstd), bytes_of(running_variance)});
-    // One launch gives the bits of two.
+    // One launch gives the same bits as two.
     ASSERT_TRUE(team_adds_parts(shape.chunks, channels));
     std::vector<float> normalised(n), at_once(n);
     host::run_league(shape.chunks, 1, team,

@@ -185,14 +185,27 @@ class Conv2dTest : public test::OperationTest {
                     bounds(column_sums(s, magnitudes(dyd)), outputs, DType::f32), "dbias");
     }
   }
+
+  template <class T>
+  void check_table() {
+    for (const Conv2dSpec& s : conv_table()) {
+#ifdef WELLSPRING_SANITIZED
+      // Large cases are slow, and only Winograd's algorithm needs them.
+      const bool winograd = !on_gpu() && cpu::winograd_available();
+      if (!winograd && y_size(s) * w_size(s) / static_cast<std::size_t>(s.out_channels) > 5'000'000)
+        continue;
+#endif
+      check<T>(s);
+    }
+  }
 };
 
 TEST_P(Conv2dTest, AgreesWithDoublePrecisionF32) {
-  for (const Conv2dSpec& spec : conv_table()) check<float>(spec);
+  check_table<float>();
 }
 
 TEST_P(Conv2dTest, AgreesWithDoublePrecisionBf16) {
-  for (const Conv2dSpec& spec : conv_table()) check<bf16>(spec);
+  check_table<bf16>();
 }
 
 #if WELLSPRING_CUDA && !WELLSPRING_CUDA_STAND_IN
@@ -212,7 +225,7 @@ TEST_P(Conv2dTest, FastestPlansAgreeWithDoublePrecision) {
   }
 }
 
-// The answer may come from a machine with another version of cuDNN.
+// The answer may come from a machine with a different version of cuDNN.
 TEST_P(Conv2dTest, TimesPlansAgainIfTheAnswerIsUnknown) {
   if (!on_gpu()) GTEST_SKIP() << "only cuDNN has several plans";
   int asked = 0, timed = 0;
@@ -259,7 +272,7 @@ TEST_P(Conv2dTest, SkipsTheBiasGradientOnRequest) {
   EXPECT_EQ(with.values(), without.values());
 }
 
-// A repeated step must give equal bits, even after steps with other pointers.
+// A repeated step must give the same bits, even after steps with different pointers.
 TEST_P(Conv2dTest, RepeatsEveryBit) {
   const Conv2dSpec s = images(4, 8, 8, 32, 64);
   const auto convolution = Conv2d::plan(s, stream());

@@ -235,7 +235,7 @@ void expect_equal_bits(int rows, int channels, int groups) {
       NormBackward<T>{divided, gamma.data(), one.data(), two.data(), chunks, gamma_sums.data(),
                       beta_sums.data(), dx.data()},
       kBatch * chunks, team, {bytes_of(dx), bytes_of(gamma_sums), bytes_of(beta_sums)});
-  // Parts that are added before give the same bits.
+  // Parts that are added beforehand give the same bits.
   const std::vector<T> at_once = dx;
   std::vector<float> gamma_totals(kBatch * c), beta_totals(kBatch * c);
   AddParts<kTotals> all;

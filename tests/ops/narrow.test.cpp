@@ -13,7 +13,7 @@
 namespace wellspring::ops::test {
 namespace {
 
-// Half decodes every f16 exactly, in f64 the midpoint of two neighbours is exact, and the next f32
+// Half decodes every f16 exactly. In f64 the midpoint of two neighbours is exact, and the next f32
 // on either side of it belongs to the nearer neighbour.
 TEST(F16, RoundsToNearestTiesToEven) {
   for (int bits = 0; bits < 0x7bff; ++bits) {

@@ -17,8 +17,8 @@ constexpr std::int64_t kLayerRows = 9;
 
 class OutputLayerTest : public test::OperationTest {
  protected:
-  /// Outputs within the rounding of their sums, then the bits of the separate loss. Rows of source 1
-  /// do not train the head, and row 3 has no valid label.
+  /// Outputs agree within the rounding of their sums; from equal outputs, the loss has the bits of
+  /// the separate operation. Rows of source 1 do not train the head, and row 3 has no valid label.
   template <class T>
   void check(int in, int outputs) {
     SCOPED_TRACE(std::to_string(in) + " inputs, " + std::to_string(outputs) + " outputs");

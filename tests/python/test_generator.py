@@ -61,6 +61,18 @@ class Bytes(unittest.TestCase):
             self.assertEqual(digests(g.batch(0, 3), report["columns"]), report["columns"])
             with self.assertRaisesRegex(ws.ConfigError, "tlit"):
                 ws.Generator(str(header), tlit=30)
+            before = os.getcwd()
+            self.addCleanup(os.chdir, before)
+            os.chdir(folder)
+            self.assertEqual(ws.export("./grating.h", "g.npz", count=3, seed=7, tilt=30),
+                             ["x", "label", "latents", "weight", "source", "sample", "metadata"])
+            with np.load("g.npz") as arrays:
+                np.testing.assert_array_equal(arrays["x"].reshape(3, 64, 64, 3), g.batch(0, 3).x)
+                self.assertIn("generator_header", str(arrays["metadata"]))
+            ws.preview("./grating.h", count=4, seed=7, tilt=30).save("python.png")
+            run("preview", "./grating.h", "--count", "4", "--seed", "7", "tilt=30", "--out", "command.png")
+            self.assertEqual(pathlib.Path("python.png").read_bytes(), pathlib.Path("command.png").read_bytes())
+            os.chdir(before)
         with self.assertRaisesRegex(ws.Error, "missing.h"):
             ws.Generator("./missing.h")
 
@@ -172,6 +184,43 @@ class Memory(unittest.TestCase):
         np.testing.assert_array_equal(out["x"], want.x)
         np.testing.assert_array_equal(out["label"], want.label)
 
+    def test_a_batch_as_out_is_returned_itself(self):
+        g = ws.Generator("shapes", size=32)
+        want, out = g.batch(10, 6), g.batch(0, 6)
+        x = out.x
+        self.assertIs(g.batch(10, 6, out=out), out)
+        self.assertIs(out.x, x)
+        for name in want:
+            np.testing.assert_array_equal(out[name], want[name])
+
+    def test_every_array_of_out_is_checked_in_every_call(self):
+        """Nothing is remembered of earlier calls: the same object may have changed."""
+        g = ws.Generator("shapes", size=32)
+        out = {"x": np.zeros((4, 32, 32, 3), np.float32), "label": np.zeros(4, np.int32)}
+        g.batch(0, 4, out=out)
+        out["label"].flags.writeable = False
+        with self.assertRaisesRegex(ws.ConfigError, "out.'label'. is not a writable array"):
+            g.batch(0, 4, out=out)
+        out["label"] = np.zeros(4, ">i4")
+        with self.assertRaisesRegex(ws.ConfigError, "out.'label'."):
+            g.batch(0, 4, out=out)
+        out["label"] = np.zeros(8, np.int32)[::2]
+        with self.assertRaisesRegex(ws.ConfigError, "out.'label'. is not contiguous"):
+            g.batch(0, 4, out=out)
+        out["label"] = np.zeros(4, np.int32)
+        g.batch(0, 4, out=out)
+        out["label"].resize(3, refcheck=False)  # moves its memory
+        with self.assertRaisesRegex(ws.ConfigError, "out.'label'. has the shape"):
+            g.batch(0, 4, out=out)
+
+    def test_out_with_other_counts_types_and_axes(self):
+        g = ws.Generator("shapes", size=32)
+        for count, dtype, layout in ((4, "f32", "NHWC"), (4, "f16", "NHWC"), (5, "f32", "NCHW"), (4, "f32", "NHWC"), (1, "u8", "NCHW")):
+            want = g.batch(3, count, dtype=dtype, layout=layout)
+            out = {name: np.zeros_like(array) for name, array in want.items()}
+            for name, array in g.batch(3, count, dtype=dtype, layout=layout, out=out).items():
+                np.testing.assert_array_equal(array, want[name])
+
     def test_out_stays_alive_during_the_call(self):
         g = ws.Generator("shapes", size=64, threads=1)
         for _ in range(20):
@@ -194,10 +243,91 @@ class Memory(unittest.TestCase):
         g = ws.Generator("gaussian_linear")
         for _ in range(200):
             g.batch(0, 64)
+        out = g.batch(0, 64)
         before = resident()
+        for first in range(100_000):
+            g.batch(first, 64, out=out)
         for first in range(3000):
             g.batch(first, 64)
+            g.batch(first, 64, out=dict(out))
+            next(g.batches(64, first=first))
         self.assertLess(resident() - before, 1 << 20)  # a batch has 4 KiB, so a leak has 12 MiB
+
+
+class Iteration(unittest.TestCase):
+    def test_gives_consecutive_batches_in_the_same_arrays(self):
+        g = ws.Generator("tracks", seed=3)
+        seen = []
+        for step, batch in enumerate(g.batches(4, first=100, steps=5)):
+            want = g.batch(100 + 4 * step, 4)
+            self.assertEqual(list(batch), list(want))
+            for name in want:
+                np.testing.assert_array_equal(batch[name], want[name])
+            seen.append((batch, batch.x))
+        self.assertEqual(len(seen), 5)
+        self.assertTrue(all(batch is seen[0][0] and x is seen[0][1] for batch, x in seen))
+
+    def test_writes_into_out(self):
+        g = ws.Generator("shapes", size=32)
+        out = {"x": np.zeros((4, 32, 32, 3), np.float16)}
+        batches = g.batches(4, dtype="f16", out=out)
+        self.assertIs(iter(batches), batches)
+        for first in (0, 4):
+            self.assertIs(next(batches).x, out["x"])
+            np.testing.assert_array_equal(out["x"], g.batch(first, 4, dtype="f16").x)
+
+    def test_keeps_its_generator_and_arrays(self):
+        batches = ws.Generator("shapes", size=32, seed=5).batches(4, steps=2)
+        gc.collect()
+        first = next(batches).x.copy()
+        kept = next(batches)
+        del batches
+        gc.collect()
+        g = ws.Generator("shapes", size=32, seed=5)
+        np.testing.assert_array_equal(first, g.batch(0, 4).x)
+        np.testing.assert_array_equal(kept.x, g.batch(4, 4).x)
+
+    def test_ends_with_the_last_sample_id(self):
+        g = ws.Generator("gaussian_linear")
+        last = [batch.x.copy() for batch in g.batches(3, first=2**63 - 8)]
+        self.assertEqual(len(last), 2)
+        np.testing.assert_array_equal(last[1], g.batch(2**63 - 5, 3).x)
+        self.assertEqual(list(g.batches(3, steps=0)), [])
+        self.assertTrue(next(g.batches(1)).x.any())  # 2^63 batches
+
+    def test_refuses_wrong_arguments(self):
+        g = ws.Generator("shapes", size=32)
+        for words, kind, call in (
+            ("count", ws.ConfigError, lambda: g.batches(0)),
+            ("first", ws.ConfigError, lambda: g.batches(4, first=-1)),
+            ("steps", ws.ConfigError, lambda: g.batches(4, first=2**63 - 4, steps=2)),
+            ("steps", TypeError, lambda: g.batches(4, steps=0.5)),
+            ("dtype", ws.ConfigError, lambda: g.batches(4, dtype="f8")),
+            ("layout", TypeError, lambda: g.batches(4, layout=3)),
+            ("out", TypeError, lambda: g.batches(4, out=[])),
+            ("out..x.. has the shape", ws.ConfigError, lambda: g.batches(4, out={"x": np.zeros(4, np.float32)})),
+            ("stream: the generator is on the CPU", ws.ConfigError, lambda: next(g.batches(4, stream=0))),
+            ("u8", ws.ConfigError, lambda: next(ws.Generator("gaussian_linear").batches(4, dtype="u8"))),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(kind, words):
+                call()
+
+    def test_in_many_threads(self):
+        g = ws.Generator("gaussian_linear")
+        want = g.batch(0, 4096).x.copy()
+        wrong = []
+
+        def work():
+            for step, batch in enumerate(g.batches(64, steps=64)):
+                if not np.array_equal(batch.x, want[64 * step : 64 * step + 64]):
+                    wrong.append(step)
+
+        threads = [threading.Thread(target=work) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
 
 
 def resident():
@@ -325,6 +455,16 @@ class Processes(unittest.TestCase):
                 "child = os.fork()\n"
                 "ws.Generator('shapes', threads=2).batch(0, 4)\n"
                 "if child: raise SystemExit(os.waitpid(child, 0)[1])\n")
+        subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
+
+    def test_fork_during_an_iteration_is_refused(self):
+        code = ("import os, wellspring as ws\n"
+                "batches = ws.Generator('shapes', threads=2).batches(4)\n"
+                "next(batches)\n"
+                "child = os.fork()\n"
+                "if child: raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+                "try:\n    next(batches)\nexcept ws.Error as error:\n    raise SystemExit(0 if 'forked' in str(error) else 1)\n"
+                "raise SystemExit(2)\n")
         subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
 
     def test_fork_after_a_batch_is_refused(self):

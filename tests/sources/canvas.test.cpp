@@ -104,7 +104,7 @@ TEST(Canvas, KeepsImagesAtTheirOwnSizes) {
     }
 }
 
-// Without a crop, the whole shorter side is visible. Means of 2 x 2 bytes are exact but for the
+// Without a crop, the whole shorter side is visible. Means of 2 x 2 bytes are exact except for the
 // rounding of three sums and a division of numbers up to 4.
 TEST(Canvas, ShrinksHeldOutImagesToTheOutput) {
   const TemporaryFolder folder;

@@ -140,7 +140,7 @@ TEST_F(Packed, TheIndexHasTheChecksumOfEveryShard) {
   }
 }
 
-// Interrupted after every batch in turn, each time by the first one that it makes.
+// Every attempt is interrupted after its first batch, so each attempt gets one batch further.
 TEST_F(Packed, GoesOnAfterAnInterruptionWithTheSameBytes) {
   for (const char* generator : {"shapes", "ginkgo"}) {
     for (const char* format : {kNpzShards, kHdf5Shards}) {
@@ -186,8 +186,8 @@ TEST_F(Packed, RefusesOtherFoldersAndSettings) {
                {"--format npz", "without an extension"});
   expect_parts(refused_as("t", shards_of("csv")), {"unknown format of shards 'csv'"});
   other = shards_of(kNpzShards);
-  other.gzip = 3;
-  expect_parts(refused_as("t", other), {"--gzip"});
+  other.compression = {Codec::gzip, 3};
+  expect_parts(refused_as("t", other), {"--compress"});
   other = shards_of(kNpzShards);
   other.layout = kWebDataset;
   expect_parts(refused_as("t", other), {"--format cannot be used with --layout webdataset"});
@@ -262,7 +262,7 @@ TEST_F(Packed, ImageFilesAreCopied) {
   const std::vector<ParamSetting> resized = {{"resize", "6", {}}},
                                   named = {{"resize", "6", {}}, {"classes", "classes.txt", {}}};
   EXPECT_EQ(rows_of(*open("s", named)), rows_of(*open("p", resized)));
-  // The same members as of a shard with decoded images, but for the image.
+  // The same members as in a shard with decoded images, except for the image.
   const ExportReport again =
       pack_files({.path = path("p"), .settings = resized}, path("decoded"), {kWebDataset});
   EXPECT_FALSE(again.copied);

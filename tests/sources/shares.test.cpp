@@ -262,13 +262,14 @@ Gradients joined(const std::vector<Gradients>& parts) {
 // Guarantees for a different number of ranks:
 // - Logits agree within the rounding of two sums of n = inputs + 1 terms in any order, 2 n u
 //   sum |terms| with u = 2^-24 (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd
-//   ed., SIAM 2002, section 4.2). They are not bit-equal: oneDNN chooses its kernels by the number
+//   ed., SIAM 2002, section 4.2). They are not bit-identical: oneDNN chooses its kernels by the
+//   number
 //   of rows (seen with AVX2).
 // - A row's loss and gradient are a function of its own logits, bit for bit: the mean is over the
 //   global batch.
-// - The weights' gradient is a sum over rows that ranks cut differently. It agrees within
+// - The weight gradient is a sum over rows that ranks cut differently. It agrees within
 //   2 (B + ranks) u sum |terms|, plus the effect of the logits' differences.
-// For the same number of ranks, all ranks and all runs give equal bits on one kind of processor.
+// For the same number of ranks, all ranks and all runs give the same bits on one kind of processor.
 TEST_F(Shares, AddUpToTheGradientOfASingleRank) {
   for (const Storage storage : {Storage::resident, Storage::streamed}) {
     const Gradients one = learn(mixture(storage, true), single_rank());

@@ -162,11 +162,12 @@ inline void check_team(const std::vector<ThreadTeam>& team,
   }
 }
 
-/// Runs f(team, i) for i in [0, n), one after another, each with a new team. The same `size` threads
-/// make all teams. Rethrows a member's exception. Throws std::logic_error after a divergence, or if
-/// members take different scratch.
+/// Runs f(team, i) for each i of `indices`, one after another, each with a new team. The same `size`
+/// threads make all teams. Rethrows a member's exception. Throws std::logic_error after a divergence,
+/// or if members take different scratch.
 template <class F>
-void run_thread_league(std::int64_t n, int size, std::size_t scratch_bytes, const F& f) {
+void run_thread_teams(const std::vector<std::int64_t>& indices, int size, std::size_t scratch_bytes,
+                      const F& f) {
   TeamHall hall(size, scratch_bytes);
   std::vector<ThreadTeam> team;
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(size));
@@ -189,7 +190,8 @@ void run_thread_league(std::int64_t n, int size, std::size_t scratch_bytes, cons
   std::vector<std::jthread> threads;
   for (std::size_t rank = 0; rank < failures.size(); ++rank) {
     threads.emplace_back([&, rank] {
-      for (std::int64_t i = 0; i < n && !first_failure; ++i) {
+      for (const std::int64_t i : indices) {
+        if (first_failure) return;
         try {
           hall.meet();  // no member may finish before the last one begins
           f(team[rank], i);
@@ -205,6 +207,17 @@ void run_thread_league(std::int64_t n, int size, std::size_t scratch_bytes, cons
   if (first_failure) std::rethrow_exception(first_failure);
 }
 
+/// The same for all i in [0, n). A barrier of hundreds of threads takes milliseconds on few cores, so
+/// only the last of many such teams and a few others have `size` members; the rest have one.
+template <class F>
+void run_thread_league(std::int64_t n, int size, std::size_t scratch_bytes, const F& f) {
+  const std::int64_t stride = size > 32 ? std::max<std::int64_t>(1, (n - 1) / 3) : 1;
+  std::vector<std::int64_t> alone, together;
+  for (std::int64_t i = 0; i < n; ++i) ((n - 1 - i) % stride == 0 ? together : alone).push_back(i);
+  if (!alone.empty()) run_thread_teams(alone, 1, scratch_bytes, f);
+  run_thread_teams(together, size, scratch_bytes, f);
+}
+
 /// The bytes of a contiguous container of trivially copyable values.
 template <class Container>
 std::span<std::byte> bytes_of(Container& values) {
@@ -212,10 +225,10 @@ std::span<std::byte> bytes_of(Container& values) {
 }
 
 /// Runs the functor as the host does (with a team of one, SoloTeam) and with teams of 1, 7, 32 and
-/// 256 threads, and expects equal bytes in `outputs`, which is the memory that the functor writes
-/// through its pointers. Each run begins with the initial contents of `outputs`; at the end they
-/// hold the result. With the stand-in for a GPU, whose teams run the same functors in device tests,
-/// it runs only the team of one, because the others take long to compile and to run there.
+/// 256 threads, and expects identical bytes in `outputs`, which is the memory that the functor
+/// writes through its pointers. Each run begins with the initial contents of `outputs`; at the end
+/// they hold the result. With the stand-in for a GPU, whose teams run the same functors in device
+/// tests, it runs only the team of one, because the others take long to compile and to run there.
 template <class F>
 void expect_equal_for_all_team_sizes(const F& functor, std::int64_t n, TeamShape shape,
                                      std::vector<std::span<std::byte>> outputs) {

@@ -1,4 +1,4 @@
-// Values that tests and scripts/torch-weights compute alike. For tests; host only.
+// Values that tests and scripts/torch-weights compute in the same way. For tests; host only.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,7 @@ struct Launches : Ranks {
   }
 };
 
-/// The numbers of steps of a run's launches, by a CPU.
+/// The number of steps in each launch of a run, computed on a CPU.
 std::vector<std::uint64_t> launches_of(const RunConfig& config) {
   RunContext context(single_rank(), config);
   Mixture mixture = config.open_training();

@@ -81,7 +81,8 @@ TEST(MaskedPatchRuns, LearnAndEndWithEqualBytes) {
     for (const HeadReport& head : source.heads) EXPECT_TRUE(head.scores.empty());
 }
 
-// Every model with a feature map predicts patches, also next to a classifier, in the mean of passes.
+// Every model with a feature map predicts patches, also next to a classifier and with several
+// passes per step.
 TEST(MaskedPatchRuns, WorkWithEveryModelAndOtherHeads) {
   const Settings shared = {"data.size=16", "eval.sources=[{of: shapes}]", "train.steps=3"};
   for (const auto& [model, patch] :

@@ -222,9 +222,9 @@ double roundings_of(const Tape& tape) {
 // central difference of the reference in double precision with h = 1e-6: its truncation, O(h^2),
 // and its rounding, 2^-53 / h, are below 1e-9. In these fixed batches no argument of a ReLU or a
 // maximum is within h of its kink. The remaining error is the rounding of the f32 gradient, at most
-// u = 2^-24 per term of each sum on the path. (Differences of the f32 loss would be no test: a
-// large h crosses kinks, such as one 2e-4 away in `residual`, and a small h divides the loss's
-// rounding by h.)
+// u = 2^-24 per term of each sum on the path. (Differences of the f32 loss would not be a valid
+// test: a large h crosses kinks, such as one 2e-4 away in `residual`, and a small h divides the
+// loss's rounding by h.)
 TEST_P(Networks, HaveGradientsThatAgreeWithFiniteDifferences) {
   Bench bench(GetParam().model);
   bench.backward();

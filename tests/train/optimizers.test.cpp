@@ -10,7 +10,7 @@
 namespace wellspring::test {
 namespace {
 
-// Each run passes --graph check, is interrupted in the middle, and ends with equal bytes.
+// Each run passes --graph check, is interrupted in the middle, and ends with identical bytes.
 TEST(Optimizers, ResumeToEqualBytes) {
   const std::vector<Settings> runs = {
       {"optimizer={kind: sgd, lr: 0.01, nesterov: true}"},

@@ -118,8 +118,8 @@ TEST_F(Ranks, AgreeWithASingleRankWithinTheRoundingOfSums) {
   }
 }
 
-// Equal bits in a second run, which also compares recorded and eager steps. Metrics are about the global
-// batch.
+// Identical bits in a second run, which also compares recorded and eager steps. Metrics are about
+// the global batch.
 TEST_F(Ranks, GiveEqualBitsAgain) {
   for (const char* text : kRuns) {
     SCOPED_TRACE(text);
@@ -187,11 +187,10 @@ TEST_F(Ranks, EvaluateAllSamples) {
     }
 }
 
-// Each rank has seen other rows. The checkpoint has the statistics of rank 0.
+// Each rank has seen different rows. The checkpoint has the statistics of rank 0.
 TEST_F(Ranks, EvaluateTheRunningStatisticsOfRankZero) {
   const RunConfig run =
-      config(kPictures,
-             {"model={name: resnet18, stem: cifar}", "train.steps=2", "train.checkpoint_every=2"},
+      config(kPictures, {"model={name: resnet20}", "train.steps=2", "train.checkpoint_every=2"},
              "statistics");
   const RankEnds ends = train(run, 2, quick());
   EXPECT_NE(ends.states[0], ends.states[1]);
@@ -219,7 +218,7 @@ TEST_F(Ranks, ResumeWithAnyNumberOfRanks) {
       EXPECT_EQ(window.overflow.items, same.overflow.items);
       for (std::size_t k = 0; k < window.sources.size(); ++k)
         EXPECT_EQ(window.sources[k].samples, same.sources[k].samples);
-      // Two steps after equal weights: sums of fewer than 2^10 terms of order 1 in f32.
+      // Two steps from the same weights: sums of fewer than 2^10 terms of order 1 in f32.
       if (ranks == 3) {
         EXPECT_EQ(window.loss, same.loss);
         for (const char* name : {"model.safetensors", "state.safetensors"})
@@ -302,7 +301,7 @@ TEST_F(Ranks, EndWithTheMessageOfTheRankThatFails) {
   EXPECT_LE(others, 2);
 }
 
-// One image of the unshuffled photos per step; the sixth is damaged, and mended after the error.
+// One image of the unshuffled photos per step; the sixth is damaged, and repaired after the error.
 TEST_F(Ranks, SaveTheirProgressBeforeDamagedDataAndContinue) {
   const Settings in_order = {"eval.sources=[]", "data.sources.1.shuffle=false"};
   std::vector<fs::path> photos;

@@ -76,7 +76,7 @@ TEST(Epochs, RefuseGeneratorsAndSchedules) {
                                       "{at: 1, weights: {shapes: 1, noise: 2}}]"});
                           }),
                {"train.epochs: data.schedule changes the weights", "set train.steps"});
-  // 2^48 generated samples are reached by the longest allowed run only with a rare data set.
+  // Even the longest allowed run reaches 2^48 generated samples only with a rare data set.
   expect_parts(message_of(ErrorKind::config,
                           [] {
                             steps_of(1000000, {{1000000000, 1}, {0, 1}});

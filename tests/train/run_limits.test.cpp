@@ -281,8 +281,8 @@ TEST(MaxTime, StopsARunThatAHigherOneContinues) {
   EXPECT_EQ(covered, 30u) << "each step is in one window";
 }
 
-// Held out is one class, so that there is no area. The progress so far is kept, and another figure
-// continues the run.
+// The held-out samples have one class, so there is no area. The progress so far is kept, and
+// another figure continues the run.
 TEST(KeepBest, EndsAtTheFirstEvaluationWithoutTheFigure) {
   const TemporaryFolder folder;
   const auto write = [&](const std::string& name, std::int32_t classes) {

@@ -51,7 +51,7 @@ TEST_F(StoredSets, TrainAndResumeTogetherWithTheirGenerator) {
     Trainer whole(run(whole_out.path(), storage), listener, quick());
     whole.run();
     EXPECT_LT(listener.steps.back().loss, listener.steps.front().loss);
-    // Resident and streamed runs must have equal bytes and the same identity.
+    // Resident and streamed runs must have the same bytes and the same identity.
     if (straight.empty()) straight = whole.state_bytes();
     EXPECT_EQ(whole.state_bytes(), straight);
     {

@@ -23,7 +23,7 @@ inline std::string row_of(const BatchView& batch, std::int64_t row) {
   return bytes;
 }
 
-/// A rank's rows of the first batches, step by step. Trains the network meanwhile.
+/// A rank's rows of the first batches, step by step. Trains the network at the same time.
 inline std::vector<std::string> trained_rows(const RunConfig& config, Communicator& ranks,
                                              int steps) {
   RunContext context(ranks, config.train.batch, Device::cpu(), 1);

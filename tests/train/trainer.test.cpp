@@ -155,7 +155,7 @@ TEST(TrainerTest, StopsIfACheckedStepDependsOnTheHost) {
   EXPECT_NO_THROW(train("on")) << "only a check can detect it";
 }
 
-// Uses four shards per step, and also resumes a run with another number of threads.
+// Uses four shards per step, and also resumes a run with a different number of threads.
 TEST(TrainerTest, EndsWithEqualBytesForAnyNumberOfThreads) {
   const auto config = [](const std::string& folder, int threads) {
     return small_run(folder, {"data.size=32", "train.batch=64", "train.steps=6",

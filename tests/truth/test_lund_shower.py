@@ -205,7 +205,7 @@ class LundShower(JetTest):
 
     def test_kinematics(self):
         # Masses recomputed in f64 agree with the jet's. Positions are rounded by 2^-24, which moves a mass by up to
-        # some 2^-24 of the energy; the mass has a relative error of some 2^-22.
+        # about 2^-24 of the energy; the mass has a relative error of about 2^-22.
         settings = ("classes=[gluon, W, top]", "items=128", "columns=kinematics", "pt_low=400", "pt_high=1200")
         got = self.samples("lund_shower", 400, *settings, seed=16)
         for i, (begin, end) in enumerate(zip(got["offsets"][:-1], got["offsets"][1:])):

@@ -1,5 +1,5 @@
-// Pretrained tensors for a network with another input: other channels, or images of another size.
-// Called by weight transfer; host only.
+// Pretrained tensors for a network with a different input: different channels, or images of a
+// different size. Called by weight transfer; host only.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct PatchGrid {
 };
 
 /// Resizes a grid [from, width] of position embeddings to [to, width]: timm's resample_abs_pos_embed
-/// (timm 1.0, timm/layers/pos_embed.py), thus PyTorch's bicubic interpolation with antialias and
-/// without align_corners.
+/// (timm 1.0, timm/layers/pos_embed.py), that is, PyTorch's bicubic interpolation with antialias
+/// and without align_corners.
 std::vector<float> resized_positions(std::span<const float> grid, PatchGrid from, PatchGrid to,
                                      std::int64_t width);
 

@@ -30,8 +30,8 @@ inline constexpr const char* kForeignFile = "written by another program, without
 
 class ModelFile {
  public:
-  /// Errors (data): not a safetensors file, content that does not match its digest, metadata of
-  /// another version of this program.
+  /// Errors (data): not a safetensors file, content that does not match its digest, metadata of a
+  /// different version of this program.
   explicit ModelFile(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return tensors_.path(); }

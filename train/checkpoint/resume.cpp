@@ -37,10 +37,10 @@ void add_resume_notes(std::vector<std::string>& notes, const std::filesystem::pa
   const std::string now = computing_instruction_set(
       context.device().to_string(), plans_digest(context.stream), context.ranks.size());
   if (!before.empty() && before != now)
-    notes.push_back(
-        fmt::format("the steps before {} were computed with {}, later steps use {}: the weights "
-                    "may deviate in their last bits from an uninterrupted run",
-                    step, before, now));
+    notes.push_back(fmt::format(
+        "the steps before {} were computed with {}, and later steps use {}: the weights "
+        "may deviate in their last bits from an uninterrupted run",
+        step, before, now));
 }
 
 }  // namespace wellspring

@@ -134,8 +134,8 @@ const ParamTable<InitConfig>& init_table() {
           .may_change()
           .choice("shapes", &InitConfig::shapes,
                   {{"exact", InitShapes::exact}, {"adapt", InitShapes::adapt}},
-                  "exact: refuse tensors of another shape; adapt: also accept other image sizes of "
-                  "a vit, other input channels and heads that do not fit")
+                  "exact: refuse tensors of different shapes; adapt: also accept other image sizes "
+                  "of a vit, other input channels and heads that do not fit")
           .may_change();
   return table;
 }

@@ -69,7 +69,7 @@ struct TrainConfig {
 };
 
 enum class HeadInit : std::uint8_t { keep, reset };
-/// Treatment of initial weights with another shape.
+/// Treatment of initial weights with a different shape.
 enum class InitShapes : std::uint8_t { exact, adapt };
 
 /// Initial weights from another run.
@@ -109,7 +109,7 @@ struct RunConfig {
   /// The entries as YAML; reads back to the same configuration.
   std::string to_yaml() const;
   /// The same without paths of this machine (run folder, data root, initial weights). Stored in
-  /// model files, so that equal runs write equal files.
+  /// model files, so that identical runs write identical files.
   std::string portable_yaml() const;
   /// The part that determines the weights at a given step; a resumed run must have the same one.
   std::string identity_yaml() const;

@@ -280,7 +280,7 @@ void ClassifierScores::write(HeadReport& report) {
   report.classifier = std::move(classifier);
 }
 
-/// Adds what needs the order of the samples: areas, and for two classes the ROC curve.
+/// Adds the scores that need the order of the samples: areas, and for two classes the ROC curve.
 void ClassifierScores::rank(HeadReport& report, ClassifierReport& classifier) {
   if (!odds_) return;
   const std::size_t samples = ranked_.size();

@@ -31,7 +31,8 @@ void note_best(EvaluationResult& result, const std::vector<BestResult>& known) {
   }
 }
 
-/// The samples that a rank evaluates: consecutive ones, in equal numbers up to one.
+/// The samples that a rank evaluates. They are consecutive, and the numbers of two ranks differ by
+/// at most one.
 HeldOutRange part_of(std::uint64_t samples, const Communicator& ranks) {
   const auto rank = static_cast<std::uint64_t>(ranks.rank());
   const auto size = static_cast<std::uint64_t>(ranks.size());

@@ -57,7 +57,7 @@ class Evaluator {
   EvaluationReport evaluate(std::uint64_t step, const WorkWatch& watch = {},
                             const std::function<void(const PredictedRows&)>& use = {});
 
-  /// At most `most` first samples of the first held-out source with a head per pixel; nullopt
+  /// At most the first `most` samples of the first held-out source with a per-pixel head; nullopt
   /// without one. Blocks. Throws Interrupted after a signal.
   std::optional<DensePredictions> predict_pixels(std::int64_t most);
 

@@ -58,7 +58,7 @@ struct KnnReport {
 };
 
 /// Classifies each held-out sample by its nearest neighbours (train/evaluation/nearest_neighbours.h)
-/// among the samples of all training sources with the same classes. Errors as write_features;
+/// among the samples of all training sources with the same classes. Errors as in write_features;
 /// config: a held-out source without classes, or more neighbours than training samples.
 KnnReport evaluate_knn(const KnnOptions& options, RunConfig config, TrainObserver& observer);
 

@@ -81,11 +81,12 @@ void hold_out(RunConfig& config, const PredictOptions& options, const SampleLayo
 }
 
 /// Compares the files with the network's input before they are normalised. Returns a note on values
-/// that are normalised already, or "". Error (data): another kind of samples, or other columns.
+/// that are normalised already, or "". Error (data): a different kind of samples, or different
+/// columns.
 std::string check_samples(const RunConfig& config, const SampleLayout& input) {
   const EvaluationSourceConfig& source = config.evaluation.sources.front();
   const std::string& format = config.held_out_from(0).spec.format;
-  // Only arrays, whose formats have this key, are other than images.
+  // Only the formats of arrays, which have this key, contain samples other than images.
   const std::vector<std::string> keys = format_keys(format);
   if (input.kind == SampleKind::image && std::ranges::count(keys, "channels") == 0) return "";
   const auto rows = open_dataset({.path = source.path,

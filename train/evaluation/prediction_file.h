@@ -48,7 +48,7 @@ void require_prediction_path(const std::filesystem::path& path,
 /// `prediction` [samples, targets], and by its error also `deviation` or `quantile_LEVEL`. The truth is in `label`, `weight`, `latents`, and in `truth` for
 /// regressions, multi_label and soft_label; NaN for what a source does not have. With several heads,
 /// `predicted`, `scores`, `prediction` and `truth` end in _HEAD. In CSV files, `label` and
-/// `predicted` are class names. A head per pixel writes `predicted` [samples, height, width].
+/// `predicted` are class names. A per-pixel head writes `predicted` [samples, height, width].
 /// `features` [samples, ...] has the shape of the layer.
 class PredictionFile {
  public:

@@ -174,8 +174,8 @@ void require_a_choice(const HeadConfig& head, const HeadSpec& spec) {
         "regression"});
 }
 
-/// The outputs of a pixel are interleaved, so a head per pixel shares its output with no other, and
-/// neither does a projection.
+/// The outputs of a pixel are interleaved, so neither a per-pixel head nor a projection shares its
+/// output with another head.
 void require_own_output(const HeadConfig& config, const HeadSpec& head,
                         const std::vector<HeadSpec>& earlier) {
   const auto alone = [](const HeadSpec& one) { return one.positions > 1 || one.is_embedding(); };
@@ -206,10 +206,10 @@ void require_a_partner(const HeadConfig& config, const std::vector<HeadSpec>& he
     refuse("there is no other head with this name", name_advice(config.average_with, names));
   }
   if (other->loss != own->loss || other->classes != own->classes)
-    refuse("that head has another loss or other classes",
+    refuse("that head has a different loss or different classes",
            "give both heads the same loss and the same sources");
   if (!other->average_with.empty())
-    refuse("that head is itself an average", "remove one of the two average_with");
+    refuse("that head is itself an average", "remove one of the two average_with keys");
 }
 
 void require_variety(const HeadConfig& head, const HeadSpec& spec,

@@ -190,7 +190,7 @@ std::vector<MixedLabels> mixed_labels(const std::vector<HeadSpec>& heads,
 /// Error (config) if `mix` is on and a head's targets cannot be mixed.
 void expect_mixable(const std::vector<HeadConfig>& heads, const MixConfig& mix);
 
-/// Names of the scores of a head per pixel.
+/// Names of the scores of a per-pixel head.
 inline constexpr const char *kPixelAccuracy = "pixel accuracy", *kMeanIou = "mean IoU";
 
 /// True if a head has a loss on held-out samples, which have one view.

@@ -16,7 +16,8 @@
 namespace wellspring {
 namespace {
 
-/// Version of the choice: increase it if other plans are timed, or in another way.
+/// Version of the choice: increase it if different plans are timed, or if they are timed in a
+/// different way.
 constexpr int kVersion = 1;
 
 std::vector<std::byte> bytes_of_text(const std::string& text) {

@@ -1,6 +1,6 @@
 // Makes convolutions on a GPU use the fastest of cuDNN's plans. cuDNN's first suggestion can be
 // several times slower. The plans of a pass are timed once per machine, and the choice is kept in
-// the cache folder (generators/table_cache.h), so that all runs on the machine make equal bits.
+// the cache folder (generators/table_cache.h), so that all runs on the machine give the same bits.
 // Called before a network is planned; host only.
 #pragma once
 

@@ -24,8 +24,8 @@ ops::Conv2dSpec conv2d_spec(const Node& node, std::int64_t batch, DType compute)
 /// order.
 class LayerPlanner {
  public:
-  /// `batch`: rows of the layer. `step`: the parameters that it trains learn. `again`: true if the
-  /// layer of another shard or phase has already registered the node's parameters.
+  /// `batch`: rows of the layer. `step`: selects the parameters that are trained. `again`: true if
+  /// the layer of another shard or phase has already registered the node's parameters.
   LayerPlanner(const Node& node, ParameterArena& arena, const Stream& stream, std::int64_t batch,
                DType compute, std::uint64_t seed, std::vector<bool> wanted_gradients,
                std::uint64_t step, bool again, Communicator* ranks = nullptr)

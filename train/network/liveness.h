@@ -20,7 +20,8 @@ struct BlockAssignment {
 
 /// Assigns tensors from the largest to the smallest. Each goes into the smallest block that is free
 /// during its lifetime, or into a new one ("greedy by size" with shared objects; Pisarchyk & Lee
-/// 2020, section 4.3). The result depends only on the list, so equal networks get equal layouts.
+/// 2020, section 4.3). The result depends only on the list, so identical networks get identical
+/// layouts.
 BlockAssignment assign_blocks(const std::vector<Lifetime>& tensors);
 
 }  // namespace wellspring

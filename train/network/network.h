@@ -5,7 +5,7 @@
 // the batch through all operations up to the next one that combines rows (a batch norm), so that
 // activations stay in its cache; then it takes the next shard. Convolutions with many weights are
 // an exception: all threads work on them together. The shards and the order of their sums depend
-// only on the network and the batch, so results are bitwise equal for any number of threads, given
+// only on the network and the batch, so results are bit-identical for any number of threads, given
 // the same type of processor and the same libraries.
 #pragma once
 
@@ -39,7 +39,7 @@ struct NetworkSpec {
   std::vector<ParameterRule> rules = {};  ///< policies of the parameters
   Communicator* ranks = nullptr;          ///< share the statistics of a batch; null: none
   /// Activation checkpointing: only the values between groups of this many blocks are kept for the
-  /// backward pass, which recomputes the others, with equal bits. 0: all that it needs are kept.
+  /// backward pass, which recomputes the others, with the same bits. 0: all that it needs are kept.
   std::int64_t recompute_blocks = 0;
   /// The parameters that this step trains have gradients; the default is after all `unfreeze_at`.
   std::uint64_t step = std::numeric_limits<std::uint64_t>::max();
@@ -106,8 +106,8 @@ class Network {
     int written = kNone;  ///< stored index; kNone: not needed, or in the arena
     int added_to = kNone;
   };
-  /// If one parameter of a node is trained, all of them get a gradient; that of a frozen one is
-  /// not used.
+  /// If one parameter of a node is trained, all of them get a gradient; the gradient of a frozen
+  /// one is not used.
   struct PlannedNode {
     Node node;
     std::size_t stage = 0;
@@ -139,7 +139,8 @@ class Network {
     std::vector<std::size_t> begins;  ///< as PlannedNode::shard_gradients
     bool kept = false;                ///< true: add to the arena's value instead of overwriting it
   };
-  /// Nodes [first, end) whose backward pass begins after all of it has been recomputed, if it is.
+  /// A segment of nodes [first, end). If it is recomputed, all of this happens before its backward
+  /// pass begins.
   struct Segment {
     std::size_t first = 0, end = 0;
     bool recomputed = false;

@@ -155,7 +155,7 @@ struct Add {};
 /// Multi-head self-attention; the channels of its input are queries, keys and values.
 struct Attention : AttentionOptions {
   int head_width = 1;
-  bool masked = false;  ///< the tokens are the items of a set; those that do not exist are no keys
+  bool masked = false;  ///< the tokens are the items of a set; those that do not exist are not keys
 };
 struct AddParameter {
   Parameter values;
@@ -296,7 +296,7 @@ class Tape {
   Tensor record(Operation operation, const std::string& name, std::vector<Tensor> inputs,
                 TensorShape shape);
   Tensor features_of(const std::string& layer) const;
-  /// Errors (std::logic_error): another number of elements; not a row of tokens.
+  /// Errors (std::logic_error): a different number of elements; not a row of tokens.
   void expect_elements(const Parameter& parameter, std::int64_t wanted) const;
   void expect_tokens(Tensor x) const;
   [[noreturn]] void refuse(const std::string& what, const std::string& why) const;

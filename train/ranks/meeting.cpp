@@ -78,7 +78,7 @@ class Register {
       Socket socket = accept_from(listener, deadline_);
       if (!socket) refuse(missing());
       Joining joining;
-      // A stranger on this port is ignored.
+      // A connection from another program is ignored.
       const auto soon = std::min(deadline_, steady_clock::now() + std::chrono::seconds(5));
       if (!receive_value(socket, joining, soon)) continue;
       add(std::move(socket), joining);
@@ -120,7 +120,7 @@ class Register {
     return fmt::format("not all of {} ranks have joined: {} missing", options_.size, names);
   }
 
-  /// Tells the reason to everybody who has come.
+  /// Tells the reason to all ranks that have joined.
   [[noreturn]] void refuse(const std::string& reason, const Socket* newcomer = nullptr) {
     const Answer answer{.refused = 1, .text = to_text(reason)};
     if (newcomer != nullptr) send_value(*newcomer, answer, deadline_);
@@ -146,7 +146,7 @@ Answer join(const RingOptions& options, int own_port, Deadline deadline) {
                           .program = to_text(options.program)},
                   deadline) ||
       !receive_value(first, answer,
-                     deadline + std::chrono::seconds(5)))  // it may still say why not
+                     deadline + std::chrono::seconds(5)))  // it may still send the reason
     fail_meeting(fmt::format("rank 0 at {}:{} does not answer", options.address, options.port));
   if (answer.refused != 0) fail_meeting(to_string(answer.text));
   return answer;

@@ -1,5 +1,5 @@
-// The ranks of a run as processes with a GPU each: NCCL sums in device memory, TCP carries the rest.
-// Host only.
+// The ranks of a run as processes with a GPU each: NCCL sums in device memory, and TCP carries the
+// rest. Host only.
 #pragma once
 
 #include "train/ranks/nccl.h"

@@ -203,7 +203,7 @@ void Ring::give_sign() {
   static_cast<void>(sign.advance(next_));  // a lost rank shows in the next transfer
 }
 
-/// Completes the message on its way, if it can, and tells the reason to the next rank.
+/// Completes the message in flight, if it can, and tells the next rank the reason.
 void Ring::end_together(Outgoing* out, const std::string& reason) {
   const auto soon = steady_clock::now() + std::chrono::seconds(5);
   while (out && !out->done() && steady_clock::now() < soon) {

@@ -3,8 +3,8 @@
 //
 // A message is a header and its bytes. The header names the call, so ranks that make different calls
 // notice it. A rank that fails tells the next one, which passes it on: every rank then ends with the
-// same reason. A rank that waits tells the next one so, so that only a rank that does nothing at all
-// runs out of time.
+// same reason. A waiting rank tells the next one, so that only a rank that does nothing at all runs
+// out of time.
 #pragma once
 
 #include "train/ranks/ring_options.h"

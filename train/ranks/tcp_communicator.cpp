@@ -50,7 +50,7 @@ void TcpCommunicator::all_reduce(std::span<double> values) {
   sum_around(ring_, RankCall::all_reduce_f64, values, arriving_);
 }
 
-/// Pieces let every rank pass on one while it receives the next.
+/// Every rank passes on one piece while it receives the next.
 void TcpCommunicator::broadcast(std::span<std::byte> bytes) {
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   for (std::size_t begin = 0; begin < bytes.size(); begin += kPiece) {

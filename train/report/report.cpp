@@ -137,7 +137,7 @@ Chart accuracy_chart(const MetricsHistory& history) {
   return {"Accuracy", "step", "accuracy, %", std::move(all), true, 100};
 }
 
-/// Mean IoU of heads per pixel, in percent.
+/// Mean IoU of per-pixel heads, in percent.
 Chart iou_chart(const MetricsHistory& history) {
   SeriesList lines;
   const auto each = [](const std::string& source, const std::vector<HeadReport>& heads,

@@ -100,7 +100,7 @@ void MetricsWindows::close(Stream& stream, std::uint64_t now) {
   window.pending = true;
   open_ = 1 - open_;
   give_out(open_one());  // before its lines are overwritten
-  // Ranks sum their lines together: then they do so at the same step.
+  // Ranks sum their lines together, so they must do this at the same step.
   if (ranks_.size() == 1 && window.copied.done()) give_out(window);
   open(stream, now, now);
 }

@@ -30,7 +30,7 @@ struct RunContext {
   Share pass_share() const;
 
   Device device() const { return stream.device(); }
-  /// True for rank 0, which writes the run's files and takes its decisions.
+  /// True for rank 0, which writes the run's files and makes its decisions.
   bool is_first() const { return ranks.rank() == 0; }
   /// Rank 0's value, on all ranks.
   bool of_first(bool value);

@@ -38,8 +38,8 @@ class SupervisedTask {
   /// input.
   SupervisedTask(const RunConfig& config, RunContext& context, DType compute, Input input);
 
-  /// Selects the network of a step. Returns the number of its phase; another one is another step to
-  /// record.
+  /// Selects the network of a step. Returns the number of its phase; a new phase means that the
+  /// step must be recorded again.
   std::size_t select_phase(std::uint64_t step);
   /// First step that another network trains; UINT64_MAX: none.
   std::uint64_t next_phase() const {

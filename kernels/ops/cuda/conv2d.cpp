@@ -36,7 +36,7 @@ void tune(ConvGraph& graph, const Stream& stream) {
       fmt::format("{}, at most {} bytes of workspace, cuDNN {}, {}", spec.to_string(),
                   spec.workspace_limit, cudnn_version(), describe(stream.device()).name);
   const auto time_plans = [&] { return PlanTimer(spec, stream.device()).fastest(); };
-  // The answer may come from a machine on which cuDNN has other plans.
+  // The answer may come from a machine on which cuDNN has different plans.
   if (!graph.choose(choice(question, time_plans))) graph.choose(time_plans());
 }
 

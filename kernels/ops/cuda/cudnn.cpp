@@ -259,7 +259,7 @@ struct AttentionGraph::Impl : CudnnGraph {
     plan(kWorkspaceLimit, {fe::NumericalNote_t::NONDETERMINISTIC});
   }
 
-  /// Most workspace of a plan, in bytes; the deterministic backward pass keeps a bf16 value per
+  /// Maximum workspace of a plan, in bytes; the deterministic backward pass keeps a bf16 value per
   /// score there.
   static constexpr std::size_t kWorkspaceLimit = std::size_t{2} << 30;
 

@@ -1,5 +1,5 @@
 // Convolutions and attention on a GPU in a build without cuDNN (WELLSPRING_CUDNN=OFF): planning a
-// convolution fails with an error, attention has its own kernels. Host only.
+// convolution fails with an error, and attention uses its own kernels. Host only.
 #include "core/error.h"
 #include "kernels/ops/cuda/attention.h"
 #include "kernels/ops/cuda/conv2d.h"

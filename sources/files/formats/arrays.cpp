@@ -388,8 +388,8 @@ class ArrayFileRows final : public ArrayRows {
     set_labels(labels.label, file_->where(settings.labels), naming, known);
   }
 
-  /// Refuses an array of labels by another name if the settings say nothing about labels: all rows
-  /// would silently have the same class.
+  /// Refuses an array of labels under another name if the settings say nothing about labels: all
+  /// rows would silently have the same class.
   void expect_no_other_labels(const ArraySettings& settings) const {
     const bool silent = settings.labels == ArraySettings{}.labels && settings.label == 0 &&
                         settings.latents.empty();

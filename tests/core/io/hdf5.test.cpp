@@ -40,11 +40,11 @@ std::vector<float> numbers() {
 }
 
 /// Writes x [rows, 3], label [rows], growing [rows, 3], nothing [rows, 0], a text, and attributes.
-void write_all(const fs::path& path) {
+void write_all(const fs::path& path, const Compression& compression = {}) {
   const std::vector<float> x = numbers();
   std::vector<std::int32_t> label(kRows);
   std::iota(label.begin(), label.end(), -5);
-  Hdf5Writer file(path);
+  Hdf5Writer file(path, compression);
   const auto x_array = file.open("x", {ElementType::f32, {kRows, 3}});
   const auto label_array = file.open("label", {ElementType::i32, {kRows}});
   const auto growing = file.open_growing("growing", {ElementType::f32, {0, 3}});
@@ -67,9 +67,15 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return std::ranges::equal(std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
 }
 
-TEST(Hdf5, RoundTripsBitForBit) {
+class Hdf5Compressed : public testing::TestWithParam<const char*> {
+ protected:
+  static Compression compression() { return compression_from_text(GetParam()); }
+};
+INSTANTIATE_TEST_SUITE_P(All, Hdf5Compressed, testing::Values("gzip:1", "lz4", "zstd:19"));
+
+void expect_round_trip(const Compression& compression) {
   const TemporaryFolder folder;
-  write_all(folder / "a.h5");
+  write_all(folder / "a.h5", compression);
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a.h5"});
   const Hdf5File file(folder / "a.h5");
   EXPECT_EQ(file.names(),
@@ -92,6 +98,14 @@ TEST(Hdf5, RoundTripsBitForBit) {
   EXPECT_EQ(label.back(), kRows - 6);
   EXPECT_EQ(file.array("nothing").shape(), (std::vector<std::int64_t>{kRows, 0}));
   EXPECT_EQ(file.text("metadata"), "{\"caf\xc3\xa9\": 1}");
+}
+
+TEST(Hdf5, RoundTripsBitForBit) {
+  expect_round_trip({});
+}
+
+TEST_P(Hdf5Compressed, RoundTripsBitForBit) {
+  expect_round_trip(compression());
 }
 
 TEST(Hdf5, WritesEqualFilesForEqualArrays) {
@@ -199,6 +213,53 @@ TEST(Hdf5, RefusesAFileTruncatedDuringReading) {
   fs::resize_file(folder / "a.h5", size / 4);
   expect_parts(message_of(ErrorKind::data, [&] { array.read(kRows - 1, 1, row.data()); }),
                {"a.h5: the file is too short", fmt::format("was {} when", size)});
+}
+
+// h5py 3.16 with hdf5plugin 7.1 wrote the file: [15, 4] values in chunks of [7, 4], of which the last one is
+// incomplete, and zeros [4096, 8], with the default block of LZ4 and smaller ones.
+TEST(Hdf5, ReadsFilesOfHdf5plugin) {
+  const Hdf5File file(WELLSPRING_SOURCE_DIR "/tests/data/compressed.h5");
+  std::vector<float> expected(60), x(60);
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    expected[i] = static_cast<float>(i) * static_cast<float>(i) / 8;
+  for (const char* name : {"zstd", "zstd_shuffle", "lz4", "lz4_blocks"}) {
+    const Hdf5Array array = file.array(name);
+    ASSERT_EQ(array.shape(), (std::vector<std::int64_t>{15, 4}));
+    array.read(0, 15, x.data());
+    EXPECT_EQ(x, expected) << name;
+  }
+  std::vector<double> zeros(4096 * 8, 1);
+  file.array("zeros").read(0, 4096, zeros.data());
+  EXPECT_EQ(zeros, std::vector<double>(4096 * 8, 0));
+}
+
+TEST(Hdf5, RefusesUnknownCompressions) {
+  EXPECT_EQ(to_text(compression_from_text("zstd")), "zstd:3");
+  EXPECT_EQ(to_text(compression_from_text("gzip:9")), "gzip:9");
+  EXPECT_EQ(to_text(compression_from_text("lz4")), "lz4");
+  const auto refused = [](const char* text) {
+    return message_of(ErrorKind::config, [&] { compression_from_text(text); });
+  };
+  expect_parts(refused("blosc"), {"unknown compression 'blosc'", "known: none, lz4, gzip"});
+  expect_parts(refused("gzip:10"), {"levels of gzip are 1 to 9"});
+  expect_parts(refused("zstd:"), {"levels of zstd are 1 to 19"});
+  expect_parts(refused("lz4:1"), {"lz4 has no levels"});
+}
+
+// A flipped byte in a chunk makes it an error, or changes its values. The numbers are sines, which no
+// codec compresses, and labels that count up, which all do.
+TEST_P(Hdf5Compressed, SurvivesFlippedBytesInChunks) {
+  const TemporaryFolder folder;
+  write_all(folder / "a.h5", compression());
+  const std::string whole = slurp(folder / "a.h5");
+  int refused = 0;
+  for (std::size_t at = 0; at < whole.size(); at += 1 + whole.size() / 61) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0xFF);
+    spill(folder / "b.h5", damaged);
+    refused += reads(folder / "b.h5") ? 0 : 1;
+  }
+  EXPECT_GT(refused, 0);
 }
 
 // A flipped byte in the headers may give an error or wrong numbers, but never a crash.

@@ -9,7 +9,6 @@
 // wrong direction, a step that depends on the host. It reveals nothing about device code as
 // compiled by nvcc, NVIDIA's libraries, truly concurrent work, drivers, or speed. Nor does it
 // detect kernels that read host memory, because here that is the same address space.
-// that is the same address space.
 #pragma once
 
 #include "kernels/runtime/kernel_handle.h"

@@ -1,5 +1,5 @@
-// Generators that draw on a canvas of another size than the output (SampleInfo::canvas): the output
-// must equal the canvas's picture, read like a stored image.
+// Generators that draw on a canvas whose size differs from the output's (SampleInfo::canvas): the
+// output must equal the canvas's picture, read like a stored image.
 #include "generators/images/ifs.h"
 #include "generators/images/visual_atom.h"
 #include "kernels/emission/byte_images.h"
@@ -137,7 +137,8 @@ TEST(RenderedCanvas, KeepsSmallCropsAsSharpAsTheWholePicture) {
       return sharpness(test::collect(*generator, {kSeed, 0, 16}, {}, yaml).x, 64);
     };
     const std::string crop = "augment: [crop_resize: {scale: [0.08, 0.08], ratio: [1, 1]}]";
-    const double cropped = sharpness_of(nullptr, crop);  // 1.4 to 3.1 times that of the whole picture
+    const double cropped =
+        sharpness_of(nullptr, crop);  // 1.4 to 3.1 times that of the whole picture
     EXPECT_GT(cropped, sharpness_of(nullptr, "")) << drawn.generator;
     EXPECT_LT(sharpness_of("0", crop), 0.3 * cropped) << drawn.generator;
   }

@@ -39,8 +39,8 @@ Spectrum::Params with(Spectrum::Palette palette) {
   return params;
 }
 
-// Through tiles in scratch memory, teams of any size paint the same bits as a lone thread, with all
-// the scratch that paint would like and with less.
+// Teams of any size that paint through tiles in scratch memory give the same bits as a lone thread,
+// with as much scratch as paint_scratch() asks for and with less.
 TEST(Spectrum, TilesGiveTheBitsOfALoneTeam) {
   for (const auto palette : {Spectrum::Palette::correlated, Spectrum::Palette::grey}) {
     for (const int size : {16, 32, 64, 128, 256, 512, 1024}) {

@@ -115,7 +115,7 @@ TEST(DrawGammas, EqualsDrawGammaPerElement) {
 TEST(DrawGamma, ReadsOnlyTheBlocksOfItsElement) {
   const SampleRng rng{9, 4};
   // The first try of element 3 of 10 reads block 53 and the second reads block 63; element 4 reads
-  // other blocks.
+  // different blocks.
   const float alone = draw_gamma(rng, Purpose::texture, 53, 10, 0.4f);
   for (std::uint32_t i = 50; i < 60; ++i) {
     const float again = draw_gamma(rng, Purpose::texture, i, 10, 0.4f);

@@ -1,5 +1,5 @@
-// Tests the input that every data set format reads or refuses. Equal images must give equal batches
-// in every format and storage.
+// Tests the input that every data set format reads or refuses. The same images must give the same
+// batches in every format and storage.
 #include "core/io/npy.h"
 #include "kernels/runtime/step_state.h"
 #include "sources/files/format.h"

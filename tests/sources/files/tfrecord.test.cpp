@@ -114,8 +114,8 @@ TEST_F(Records, HaveFeaturesOfAnyNameAndTextLabels) {
   EXPECT_EQ(open("b.tfrecord", {.labelled = false}).classes().size(), 1u);
 }
 
-// Protocol Buffers: the last value of a scalar and of a map's key counts; unknown fields are passed
-// over.
+// Protocol Buffers: the last value of a scalar and of a map's key counts; unknown fields are
+// skipped.
 TEST_F(Records, FollowTheRulesOfProtocolBuffers) {
   const std::string unknown = varint(9 << 3) + varint(7) + varint(8 << 3 | 1) + "12345678" +
                               varint(7 << 3 | 5) + "1234" + field(6, "x");
@@ -253,7 +253,7 @@ TEST_F(Records, RefuseRawPixelsOfAnotherSize) {
                                     std::numeric_limits<std::int64_t>::max()})
     expect_parts(of(raw(twelve, extent, 3, 1)), {"'height' is not a whole number from 1 to"});
   expect_parts(of({{"image_raw", bytes_list(twelve)}, {"label", packed(0)}}),
-               {"'image_raw' is no image file", "no features height and width"});
+               {"'image_raw' is not an image file", "no features height and width"});
   expect_parts(of({{"height", floats(1)}, {"image_raw", bytes_list(twelve)}, {"label", packed(0)}}),
                {"'height' is not a whole number"});
 }

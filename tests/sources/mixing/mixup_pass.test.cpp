@@ -79,7 +79,7 @@ bool inside(const PairMix& mix, const SampleShape& shape, std::int64_t element) 
 
 /// Error bound of r = own a + other b as the kernel computes it. A product and a fused sum are each
 /// rounded to f32 (relative error 2^-24), and the result is stored as T (2^-8 for bf16, no rounding
-/// for f32). The factor 1.001 covers that each rounding applies to an already rounded number.
+/// for f32). The factor 1.001 is needed because each rounding applies to an already rounded number.
 template <class T>
 double rounding(double product, double result) {
   const double stored = sizeof(T) == 2 ? 0x1p-8 : 0;

@@ -40,7 +40,8 @@ TEST(AdaptedTensor, ResizesConstantPositionsToTheSame) {
                0x1p-23);
 }
 
-// Rows and columns are resized apart: a grid that varies along one axis only stays so.
+// Rows and columns are resized separately, so a grid that varies along only one axis still does
+// afterwards.
 TEST(AdaptedTensor, ResizesGridsThatAreNotSquare) {
   std::vector<float> across, down;
   for (int y = 0; y < 4; ++y)
@@ -64,7 +65,7 @@ TEST(AdaptedTensor, ChangesInputChannelsAsTimmDoes) {
                  timm.values, 4 * 0x1p-24);
 }
 
-// A gray image, repeated in all channels, gives the same response.
+// A grey image, repeated in all channels, gives the same response.
 TEST(AdaptedTensor, SpreadsOneChannelOverSeveral) {
   const std::vector<float> gray = {3, 6};
   EXPECT_EQ(with_input_channels(gray, 1, 1, 3), (std::vector<float>{1, 2, 1, 2, 1, 2}));

@@ -157,7 +157,7 @@ TEST(ClassifierScores, WeightsSamplesLikeCopies) {
     EXPECT_EQ(a.area, b.area);
   }
   EXPECT_EQ(one.classifier->confusion, other.classifier->confusion);
-  // The sums have other orders: 100 roundings of f64.
+  // The sums have different orders: 100 roundings of f64.
   EXPECT_NEAR(*score(one, "calibration error"), *score(other, "calibration error"), 100 * 0x1p-52);
   EXPECT_EQ(score(other, "accuracy"), 0.125) << "without weights, the accuracy stays";
   double right = 0, all = 0;
@@ -246,7 +246,7 @@ TEST(ClassifierScores, OfTwoClassesFollowTheSignal) {
   }
 }
 
-// Very sure networks: all probabilities of class 1 round to 1, their log-odds do not.
+// A very confident network: all probabilities of class 1 round to 1, but their log-odds do not.
 TEST(ClassifierScores, RankSaturatedProbabilities) {
   Samples samples{2, {}, {}, {}, {}};
   samples.add({0, 200}, 1);

@@ -84,8 +84,8 @@ TEST_F(Features, AreTheInputOfTheOutputLayer) {
   EXPECT_EQ(metadata["layer"], "");
 }
 
-// Matrix products of other sizes may add in another order: sums of at most 72 products of values
-// below 10, through five layers.
+// Matrix products of different sizes may add in a different order: sums of at most 72 products of
+// values below 10, through five layers.
 TEST_F(Features, AreEqualForAnyBatch) {
   write("a.npz", "stage1");
   write("b.npz", "stage1");

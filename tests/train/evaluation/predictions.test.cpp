@@ -126,7 +126,7 @@ TEST_F(MixedPredictions, AreEqualForAnyBatch) {
     ASSERT_EQ(a.size(), b.size());
     for (std::size_t i = 0; i < a.size(); ++i) {
       if (std::isnan(a[i])) continue;
-      // Matrix products of other sizes may add in another order.
+      // Matrix products of different sizes may add in a different order.
       ASSERT_NEAR(a[i], b[i], 1e-5) << name;
     }
   }

@@ -80,7 +80,7 @@ TEST(Heads, AreAveragedOnlyWithAHeadOfTheSameClasses) {
     refused("there is no other head with this name");
   }
   configs[0].average_with = "jets";
-  refused("that head has another loss or other classes");
+  refused("that head has a different loss or different classes");
   configs[0].average_with = "teacher";
   configs[1].average_with = "shapes";
   refused("that head is itself an average");

@@ -62,7 +62,7 @@ TEST(Parameters, PutFrozenTensorsLast) {
   const ops::ParameterView view = arena.view();
   EXPECT_EQ(view.matrices, 64);
   EXPECT_EQ(view.vectors, 128);
-  // The matrix decays as usual, b.bias has its own rate, and n.bias is usual.
+  // The matrix decays as usual, b.bias has its own rate, and n.bias is treated as usual.
   ASSERT_EQ(view.range_count, 3);
   const std::vector<std::int64_t> ends = {64, 128, 192};
   const std::vector<float> scales = {1, 0.5f, 1}, decays = {0.25f, 0, 0};
@@ -135,7 +135,7 @@ TEST(Parameters, ListTheUnitsOfAdaptiveClipping) {
   EXPECT_EQ(view.clip_units[1].length, 4);
 }
 
-// With only vectors trained, there is no gradient of a matrix, and the reverse.
+// With only vectors trained, there is no gradient of a matrix, and vice versa.
 TEST(Parameters, PlanNoGradientOfFrozenTensors) {
   for (const char* frozen : {"*.weight", "*.bias"}) {
     MemoryPlan memory(Device::cpu());
@@ -166,8 +166,9 @@ TEST(Parameters, DependOnSeedAndNameAlone) {
   EXPECT_NE(initial_values(tensor, 1), initial_values(moved, 1));
 }
 
-// The standard deviation of the sample variance of n normal values is sigma^2 sqrt(2 / n), that of
-// their mean sigma / sqrt(n). Both limits are 5 standard deviations: a false alarm in 1.7 million.
+// The standard deviation of the sample variance of n normal values is sigma^2 sqrt(2 / n), and that
+// of their mean is sigma / sqrt(n). Both limits are 5 standard deviations: a false alarm in 1.7
+// million.
 TEST(Parameters, HaveTheVarianceOfHeNormal) {
   const ParameterTensor tensor{"w", TensorLayout::dense, {512, 128}, Init::he_normal};
   const std::vector<float> values = initial_values(tensor, 3);

@@ -27,7 +27,9 @@ class PublishedModels : public ops::test::OperationTest {};
 TEST_P(PublishedModels, AgreeWithTorchvisionAndTimm) {
   for (const test::PublishedModel& expected : test::published_models()) {
 #ifdef WELLSPRING_SANITIZED
-    if (expected.model == "resnet50") continue;  // slow, and resnet18 has all of its operations
+    // These are slow, and the other resnet18 has all of their operations.
+    if (expected.model == "resnet50" || (expected.model == "resnet18" && expected.size == 16))
+      continue;
 #endif
     std::vector<ParamSetting> settings;
     for (const auto& [name, value] : expected.settings) settings.push_back({name, value, {}});

@@ -144,8 +144,8 @@ class PublishedRun {
 
 // Rounding moves a loss by at most the bound of published_weights.h in the first step. The error
 // then grows with the steps, because AdamW divides each gradient by its own size and a ReLU's input
-// may change its sign: PyTorch's losses after changes of the size of a rounding say by how much.
-// The tolerance is eight times the largest change so far.
+// may change its sign: PyTorch's losses after changes as small as a rounding show by how much. The
+// tolerance is eight times the largest change so far.
 TEST(PublishedTraining, FollowsTheLossesOfPyTorch) {
 #ifdef WELLSPRING_SANITIZED
   GTEST_SKIP() << "tests accuracy only and is slow under sanitizers";

@@ -1,5 +1,5 @@
-// Activation checkpointing: networks that recompute values in the backward pass have equal bits and
-// need less memory.
+// Activation checkpointing: networks that recompute values in the backward pass give the same bits
+// and need less memory.
 #include "tests/support/error_testing.h"
 #include "tests/train/network/network_bench.h"
 

@@ -14,9 +14,9 @@ namespace {
 using ops::test::largest_magnitude;
 constexpr int kHeadWidth = 3;
 
-// Threads share two consecutive convolutions of equal weights; the operations around them run in
-// shards. The results agree with the unsharded batch up to the roundings of three sums over 9 * 64
-// terms and of the sums over the pixels.
+// Threads share two consecutive convolutions with the same weights; the operations around them run
+// in shards. The results agree with the unsharded batch up to the roundings of three sums over 9 *
+// 64 terms and of the sums over the pixels.
 TEST(ShardedNetwork, SharesLargeConvolutionsAmongThreads) {
   Tape tape("shared", SampleLayout::image(8, 8, 3), kHeadWidth);
   Tensor x = tape.relu(tape.conv(tape.input(), "a", {.channels = 64, .stride = 2}));
@@ -39,7 +39,7 @@ TEST(ShardedNetwork, SharesLargeConvolutionsAmongThreads) {
 }
 
 // The whole batch sums the parts of all norms at the end of the backward pass; a shard sums them norm
-// by norm. With one shard, the sums have equal terms in equal order.
+// by norm. With one shard, the sums have the same terms in the same order.
 TEST(Totals, HaveEqualBitsAtOnceAndAtTheEnd) {
   Tape tape("norms", SampleLayout::image(8, 8, 3), kHeadWidth);
   Tensor x = tape.input();

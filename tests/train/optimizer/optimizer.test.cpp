@@ -258,7 +258,7 @@ TEST_P(OptimizerTest, MovesATensorWhoseWeightsAreZero) {
     view.matrix_gradient = gradient.data();
     const Buffer<StepState> state = state_buffer(0, 1);
     optimizer_step(stream(), {.kind = kind}, view, first, second, state);
-    // Adam's first step has magnitude 1, that of LARS is the gradient.
+    // Adam's first step has magnitude 1, and that of LARS is the gradient.
     const float expected = kind == OptimizerKind::lamb ? -0.01f : -0.005f;
     for (const float w : weights.values()) ASSERT_NEAR(w, expected, 1e-6f * 0.01f + 8e-9f);
   }
