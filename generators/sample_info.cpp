@@ -24,8 +24,9 @@ SampleShape SampleInfo::source_shape() const {
   const SampleShape shape = layout.shape();
   if (canvas == 0) return shape;
   const int shorter = std::min(shape.height, shape.width);
+  // Rounded up: the output then shows a central part of the canvas, at the exact scale.
   const auto scaled = [&](int side) {
-    return static_cast<int>((std::int64_t{canvas} * side + shorter / 2) / shorter);
+    return static_cast<int>((std::int64_t{canvas} * side + shorter - 1) / shorter);
   };
   return {scaled(shape.height), scaled(shape.width), shape.channels};
 }

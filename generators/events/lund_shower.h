@@ -493,7 +493,10 @@ struct LundShower {
       const int k = order[i];
       const double pt = double{jet.pt[k]}, up = double{math::exp(jet.eta[k] - jet.axis)};
       const math::SinCos half = math::sincos(0.5f * jet.phi[k]);
-      const double sine = double{half.sine}, cosine = double{half.cosine};
+      // The cosine follows from the sine in f64, so that a single constituent has no mass.
+      const double sine = double{half.sine}, rest = 1 - sine * sine;
+      const double root = math::sqrt(rest > 0 ? rest : 0);
+      const double cosine = half.cosine < 0 ? -root : root;
       s += pt;
       a += pt * (up - 1) * (up - 1) / (2 * up);
       b += pt * 2 * sine * sine;

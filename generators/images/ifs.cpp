@@ -20,8 +20,13 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 
 /// 200,000 points on 362x362 pixels.
 Settings fractaldb(std::string categories) {
-  return {{"categories", std::move(categories)}, {"weight_step", "0.4"}, {"patches", "10"},
-          {"keep_degenerate", "true"},           {"points", "200000"},   {"render", "362"}};
+  return {{"categories", std::move(categories)},
+          {"weight_step", "0.4"},
+          {"patches", "10"},
+          {"keep_degenerate", "true"},
+          {"points", "200000"},
+          {"render", "362"},
+          {"box", "points"}};
 }
 constexpr const char* kAsPublished =
     "25 variations, 10 drawings, 4 flips; Kataoka et al., ACCV 2020, with our own categories";
@@ -142,6 +147,13 @@ const ParamTable<Ifs::Params>& Ifs::table() {
           .only_where(kOneParameter, "mode: one_parameter")
           .integer("render", &Params::render, {0, kMostSide}, "pixels", kRenderHelp,
                    "FractalDB: 362; 1p-frac: 512; Anderson and Farrell: 224")
+          .choice(
+              "box", &Params::box, {{"survey", Box::survey}, {"points", Box::points}},
+              "mode fractaldb: box that fills the picture. survey: that of 100,000 other points "
+              "of the variation; points: that of the picture's own points, which takes a second "
+              "walk",
+              "FractalDB: points")
+          .only_where(kFractalDb, "mode: fractaldb")
           .choice("search", &Params::search,
                   {{"own", ifs::Search::own}, {"official", ifs::Search::official}},
                   "mode fractaldb. own: independent search per class; official: the systems of the "
@@ -282,6 +294,7 @@ SampleInfo Ifs::describe(const Params& params) {
   }
   // Blocks per pixel of the canvas.
   std::int64_t per_pixel = 0;
+  const int walks = params.box == Box::points ? 2 : 1;
   // One block serves four steps of a walker. Hosts always move 16 walkers at once.
   const std::int64_t walkers = (params.walkers + 15) / 16 * 16;
   info.draws.scene = counts ? 7 : 2;
@@ -292,6 +305,8 @@ SampleInfo Ifs::describe(const Params& params) {
     per_pixel = 1 + static_cast<std::int64_t>(kDensities[static_cast<int>(params.mode)] / 4 *
                                               params.picture * params.picture);
   }
+  info.draws.part *= walks;
+  per_pixel *= walks;
   if (counts && params.background == Background::plasma) {
     // One word per point of a grid whose side is up to twice the image's.
     per_pixel += 1;
@@ -315,7 +330,7 @@ std::int64_t Ifs::cells(SampleShape shape) const {
   }
   const std::int64_t bordered =
       std::int64_t{shape.height + 2 * kBorder} * (shape.width + 2 * kBorder);
-  if (params_.mode != Mode::svd) return bordered;
+  if (params_.mode != Mode::svd) return bordered + (params_.box == Box::points ? 4 : 0);
   if (params_.background == Background::black) return bordered + 1;
   const std::int64_t side = diamond_square::points_for(
       diamond_square::levels_for(shape.height > shape.width ? shape.height : shape.width));

@@ -11,9 +11,10 @@
 //                al., "Scaling backwards: minimal synthetic pre-training?", ECCV 2024.
 //
 // Differences from the papers and their programs: systems are our own (ifs_categories.h, ifs_svd.h)
-// unless FractalDB's (ifs_official.h) or files of systems (ifs_class_files.h) are requested; many walkers that start on the attractor draw
-// each sample's points; patches are centred on their points; variations that diverge or show almost
-// nothing are redrawn. Called through the registry; host and device.
+// unless FractalDB's (ifs_official.h) or files of systems (ifs_class_files.h) are requested; many
+// walkers that start on the attractor draw each sample's points; patches are centred on their
+// points; variations that diverge or show almost nothing are redrawn. Called through the registry;
+// host and device.
 #pragma once
 
 #include "core/config/params.h"
@@ -47,6 +48,7 @@ struct Ifs {
   enum class Stamp : std::uint8_t { patch, point };
   enum class Palette : std::uint8_t { grey, colour };
   enum class Background : std::uint8_t { black, plasma };
+  enum class Box : std::uint8_t { survey, points };
 
   /// The parameters that samples read on the device.
   struct Settings {
@@ -74,6 +76,7 @@ struct Ifs {
     double perturbation = 0.1;
     ifs::Search search = ifs::Search::own;
     int render = 0;
+    Box box = Box::survey;
   };
   struct Params : Settings {
     std::vector<std::string> class_file;
@@ -134,6 +137,8 @@ struct Ifs {
     ifs::Placing placing;
     SampleRng rng;
     std::int32_t width, height;
+    float part_x, part_y;
+    std::uint32_t flips;
     ifs::CountStyle style;  ///< this and the members below are only used in mode svd
     ifs::GroundStyle ground;
     SampleRng own;  ///< random numbers of the background
@@ -143,7 +148,8 @@ struct Ifs {
   explicit Ifs(const Params& params);
 
   // Canvas: the image's pixels and a border of one cell, because patches of points there reach into
-  // the image. In mode svd, the largest count and the background heights follow.
+  // the image. In mode svd, the largest count and the background heights follow; with box points,
+  // the four sides of the box.
   using Cell = std::uint32_t;
   static constexpr int kBorder = 1;
   /// Largest side of a canvas: point numbers have 23 bits.
@@ -192,19 +198,16 @@ struct Ifs {
     const std::int32_t count = points(key.shape);
     scene.walk = {ifs::walkers_for(params_.walkers, count), params_.burn_in, count, window.point_x,
                   window.point_y};
-    const bool flip_x = (flips & 1u) != 0, flip_y = (flips & 2u) != 0;
-    scene.placing = {};
-    place(static_cast<float>(scene.width), window.x0, window.x1, part_x, flip_x, scene.placing.sx,
-          scene.placing.ox);
-    // The y axis points up.
-    place(static_cast<float>(scene.height), window.y0, window.y1, part_y, !flip_y, scene.placing.sy,
-          scene.placing.oy);
+    scene.part_x = part_x;
+    scene.part_y = part_y;
+    scene.flips = flips;
+    scene.placing = placing_in(scene, window.x0, window.x1, window.y0, window.y1);
 
     truth.label = k;
     truth.latents[0] = static_cast<float>(variation);
     truth.latents[1] = static_cast<float>(drawing);
-    truth.latents[2] = flip_x ? 1.0f : 0.0f;
-    truth.latents[3] = flip_y ? 1.0f : 0.0f;
+    truth.latents[2] = (flips & 1u) != 0 ? 1.0f : 0.0f;
+    truth.latents[3] = (flips & 2u) != 0 ? 1.0f : 0.0f;
     truth.latents[4] = params_.picture > 1 ? part_x : 0.0f;
     truth.latents[5] = params_.picture > 1 ? part_y : 0.0f;
     return scene;
@@ -213,9 +216,14 @@ struct Ifs {
   template <class Team>
   WS_INLINE void paint(Team& team, const Scene& scene, ScatterWork work, Cell* cells) const {
     const bool counts = params_.mode == Mode::svd;
-    ifs::walk(work.first, work.stride, scene.system, scene.walk, scene.placing,
-              scene.width + 2 * kBorder, scene.height + 2 * kBorder, scene.rng,
-              [&](std::int32_t cell, Cell value) {
+    ifs::Placing placing = scene.placing;
+    if (params_.box == Box::points) {
+      const ifs::PointBox box =
+          ifs::point_box(team, scene.system, scene.walk, scene.rng, cells + largest_at(scene));
+      placing = placing_in(scene, box.x0, box.x1, box.y0, box.y1);
+    }
+    ifs::walk(work.first, work.stride, scene.system, scene.walk, placing, scene.width + 2 * kBorder,
+              scene.height + 2 * kBorder, scene.rng, [&](std::int32_t cell, Cell value) {
                 if (counts) {
                   team.atomic_add(&cells[cell], Cell{1});
                 } else {
@@ -435,6 +443,16 @@ struct Ifs {
     const float whole = side * params_.picture;
     ifs::place(static_cast<float>(kBorder) - part * (whole - side), whole, whole * params_.margin,
                low, high, flipped, scale, offset);
+  }
+  /// Both axes; the y axis points up.
+  WS_INLINE ifs::Placing placing_in(const Scene& scene, float x0, float x1, float y0,
+                                    float y1) const {
+    ifs::Placing placing;
+    place(static_cast<float>(scene.width), x0, x1, scene.part_x, (scene.flips & 1u) != 0,
+          placing.sx, placing.ox);
+    place(static_cast<float>(scene.height), y0, y1, scene.part_y, (scene.flips & 2u) == 0,
+          placing.sy, placing.oy);
+    return placing;
   }
 
   Settings params_;

@@ -22,8 +22,6 @@ constexpr std::uint32_t kSurveyBlocks = 1u << 14;
 static_assert(8 * kSurveyBlocks >= kSurveyPoints);
 /// Random blocks for a candidate: the number of maps, then 42 coefficients.
 constexpr std::uint32_t kCandidateBlocks = 16;
-/// A point this far away has diverged: a picture that includes it would show nothing else.
-constexpr double kFar = 1e15;
 /// Number of points just before divergence that a survey leaves out, as in the published program.
 constexpr int kTail = 100;
 

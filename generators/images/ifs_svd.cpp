@@ -118,7 +118,6 @@ void make_perturbed_class(const OneParameterSpec& spec, const System& system, st
 }  // namespace
 
 bool Box::has_area() const {
-  constexpr double kFar = 1e15;
   return x1 > x0 && y1 > y0 && x0 > -kFar && x1 < kFar && y0 > -kFar && y1 < kFar &&
          std::abs(last_x) < kFar && std::abs(last_y) < kFar;
 }

@@ -10,7 +10,9 @@
 #include "kernels/random/math.h"
 #include "kernels/random/philox.h"
 #include "kernels/runtime/macros.h"
+#include "kernels/runtime/simd.h"
 
+#include <bit>
 #include <cstdint>
 
 namespace wellspring::ifs {
@@ -237,15 +239,14 @@ struct Walkers {
   }
 };
 
-/// Moves the walkers of pieces `first`, `first` + `stride`, ... (WS_WALKERS walkers each), and
-/// calls hit(cell, value) for each point on a canvas of `width` x `height` cells. Point number t =
-/// step * walkers + walker, counting steps after the burn-in, does not depend on how the pieces are
-/// distributed. Therefore a canvas that keeps the largest value per cell does not depend on it
-/// either.
-template <class Hit>
-WS_INLINE void walk(std::int64_t first_piece, std::int64_t stride, const System& system,
-                    const Walk& walk, const Placing& placing, int width, int height,
-                    const SampleRng& rng, const Hit& hit) {
+/// Moves the walkers of pieces `first`, `first` + `stride`, ... (WS_WALKERS walkers each), and calls
+/// visit(walkers, words, number, count) after each step whose points are drawn: the first `count`
+/// walkers of the piece draw the points `number`, `number` + 1, ..., with the random words `words`.
+/// Point number t = step * walkers + walker, counting steps after the burn-in, does not depend on how
+/// the pieces are distributed.
+template <class Visit>
+WS_INLINE void walk_pieces(std::int64_t first_piece, std::int64_t stride, const System& system,
+                           const Walk& walk, const SampleRng& rng, const Visit& visit) {
   constexpr int N = WS_WALKERS;
   const int steps = walk.burn_in + (walk.points + walk.walkers - 1) / walk.walkers;
   const MapFinder finder(system);
@@ -276,20 +277,91 @@ WS_INLINE void walk(std::int64_t first_piece, std::int64_t stride, const System&
 
         const int number = (step - walk.burn_in) * walk.walkers + first;  // first walker
         const int left = walk.walkers - first, wanted = walk.points - number;
-        std::int32_t cell[N];
-        walkers.locate(placing, width, height, left < wanted ? left : wanted, cell);
-        std::uint32_t value[N];
-        WS_WALKER_LOOP
-        for (int l = 0; l < N; ++l) {
-          const auto count = static_cast<std::uint32_t>(number + l + 1);
-          value[l] = (count << kMaskBits) | patch_mask(words[k][l]);
-        }
-        for (int l = 0; l < N; ++l) {
-          if (cell[l] >= 0) hit(cell[l], value[l]);
-        }
+        visit(walkers, words[k], number, left < wanted ? left : wanted);
       }
     }
   }
+}
+
+/// Calls hit(cell, value) for each point of the walkers of pieces `first`, `first` + `stride`, ... on
+/// a canvas of `width` x `height` cells. A canvas that keeps the largest value per cell does not
+/// depend on how the pieces are distributed.
+template <class Hit>
+WS_INLINE void walk(std::int64_t first_piece, std::int64_t stride, const System& system,
+                    const Walk& walk, const Placing& placing, int width, int height,
+                    const SampleRng& rng, const Hit& hit) {
+  constexpr int N = WS_WALKERS;
+  walk_pieces(first_piece, stride, system, walk, rng,
+              [&](const Walkers<N>& walkers, const std::uint32_t(&words)[N], int first, int count)
+                  WS_INLINED {
+                    std::int32_t cell[N];
+                    walkers.locate(placing, width, height, count, cell);
+                    std::uint32_t value[N];
+                    WS_WALKER_LOOP
+                    for (int l = 0; l < N; ++l) {
+                      const auto number = static_cast<std::uint32_t>(first + l + 1);
+                      value[l] = (number << kMaskBits) | patch_mask(words[l]);
+                    }
+                    for (int l = 0; l < N; ++l) {
+                      if (cell[l] >= 0) hit(cell[l], value[l]);
+                    }
+                  });
+}
+
+/// A point this far away has diverged: a picture that includes it would show nothing else.
+inline constexpr double kFar = 1e15;
+
+/// Bounding box of the origin and of points that have not diverged.
+struct PointBox {
+  float x0 = 0, x1 = 0, y0 = 0, y1 = 0;
+};
+
+/// The box of the points that the walkers of pieces `first`, `first` + `stride`, ... draw.
+WS_INLINE PointBox point_box(std::int64_t first_piece, std::int64_t stride, const System& system,
+                             const Walk& walk, const SampleRng& rng) {
+  constexpr int N = WS_WALKERS;
+  float x0[N] = {}, x1[N] = {}, y0[N] = {}, y1[N] = {};
+  walk_pieces(first_piece, stride, system, walk, rng,
+              [&](const Walkers<N>& walkers, const std::uint32_t(&)[N], int, int count) WS_INLINED {
+                WS_WALKER_LOOP
+                for (int l = 0; l < N; ++l) {
+                  const float far = math::abs(walkers.x[l]) + math::abs(walkers.y[l]);
+                  // NaN also fails the test.
+                  const int counts = static_cast<int>(l < count) &
+                                     static_cast<int>(far < static_cast<float>(kFar));
+                  const float x = counts != 0 ? walkers.x[l] : 0.0f;
+                  const float y = counts != 0 ? walkers.y[l] : 0.0f;
+                  x0[l] = x < x0[l] ? x : x0[l];
+                  x1[l] = x > x1[l] ? x : x1[l];
+                  y0[l] = y < y0[l] ? y : y0[l];
+                  y1[l] = y > y1[l] ? y : y1[l];
+                }
+              });
+  PointBox box;
+  for (int l = 0; l < N; ++l) {
+    box.x0 = x0[l] < box.x0 ? x0[l] : box.x0;
+    box.x1 = x1[l] > box.x1 ? x1[l] : box.x1;
+    box.y0 = y0[l] < box.y0 ? y0[l] : box.y0;
+    box.y1 = y1[l] > box.y1 ? y1[l] : box.y1;
+  }
+  return box;
+}
+
+/// Called by all members of a team: the box of all points of a walk. `cells`: four cells that are
+/// initially 0 and take the bits of -x0, x1, -y0 and y1, which order like the numbers because none
+/// is negative. Teams that share the cells find the same box.
+template <class Team>
+WS_INLINE PointBox point_box(Team& team, const System& system, const Walk& walk,
+                             const SampleRng& rng, std::uint32_t* cells) {
+  const PointBox own = point_box(team.rank(), team.size(), system, walk, rng);
+  const float side[4] = {0 - own.x0, own.x1, 0 - own.y0, own.y1};
+  WS_UNROLL(4)
+  for (int i = 0; i < 4; ++i) team.atomic_max(cells + i, std::bit_cast<std::uint32_t>(side[i]));
+  team.sync();
+  float found[4];
+  WS_UNROLL(4)
+  for (int i = 0; i < 4; ++i) found[i] = std::bit_cast<float>(team.atomic_max(cells + i, 0u));
+  return {0 - found[0], found[1], 0 - found[2], found[3]};
 }
 
 }  // namespace wellspring::ifs

@@ -16,7 +16,7 @@
 // `paint` loops over its pieces of work:  for (i = work.first; i < pieces; i += work.stride).  It
 // writes cells only with team.atomic_add, atomic_max and atomic_or, whose results do not depend on
 // the order. If the order of strokes matters, the value encodes it. The number of pieces is a
-// parameter of the sample and never depends on the team size. `paint` has no barriers.
+// parameter of the sample and never depends on the team size. All members pass the barriers.
 //
 // If the form sets `.settles = true`, one team per sample runs `settle` between paint and shade.
 // `settle` may use barriers. It is for results that depend on all cells (such as the largest count)

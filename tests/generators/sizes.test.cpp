@@ -75,11 +75,12 @@ TEST(ImageSizes, AreSquareIfOneNumberIsGiven) {
   EXPECT_TRUE(test::collect(*one, {1, 0, 3}).x == test::collect(*both, {1, 0, 3}).x);
 }
 
-// Positions are in the largest central square, so a flip maps x to 1 - x. The canvas has exactly twice the
-// size. A few roundings of numbers below 2, in units of the side.
+// Positions are in the largest central square, so a flip maps x to 1 - x. A canvas of 43 pixels would be 77.4 wide; it
+// has 78. A few roundings of numbers below 2, in units of the side.
 TEST(ImageSizes, FlipPositionsInTheLargestCentralSquare) {
   for (const auto& [name, render] : {std::pair<std::string, std::string>{"shapes", ""},
                                      {"visual_atom", "40"},
+                                     {"visual_atom", "43"},
                                      {"ifs_multi", ""}}) {
     SCOPED_TRACE(name);
     std::vector<ParamSetting> settings = test::read_golden(name).quick;
@@ -118,6 +119,7 @@ TEST(ImageSizes, GiveCanvasesTheirProportions) {
   EXPECT_EQ(source("visual_atom", {32, 48}, "64"), (SampleShape{64, 96, 3}));
   EXPECT_EQ(source("ifs", {48, 32}, "64"), (SampleShape{96, 64, 3}));
   EXPECT_EQ(source("rcdb", 32, "64"), (SampleShape{64, 64, 3}));
+  EXPECT_EQ(source("ifs", {20, 36}, "43"), (SampleShape{43, 78, 3}));
   EXPECT_EQ(source("rcdb", {3, 7}, "64"), (SampleShape{64, 149, 3}));
 }
 

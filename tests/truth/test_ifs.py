@@ -16,9 +16,11 @@ DEFAULTS = {
     "mode": "fractaldb", "categories": 60, "weight_step": 0.4, "keep_degenerate": False, "patches": 0,
     "stamp": "patch", "palette": "grey", "points": 0, "picture": 1, "margin": 0.016574586, "walkers": 256,
     "burn_in": 32, "maps_low": 2, "maps_high": 4, "jitters": 24, "shift": 0.2, "zoom_low": 0.5, "zoom_high": 2,
-    "background": "plasma", "sigma": 4, "perturbation": 0.1, "search": "own", "render": 0,
+    "background": "plasma", "sigma": 4, "perturbation": 0.1, "search": "own", "render": 0, "box": "survey",
 }
-FRACTALDB = {"weight_step": 0.4, "patches": 10, "keep_degenerate": True, "points": 200000, "render": 362}
+FRACTALDB = {
+    "weight_step": 0.4, "patches": 10, "keep_degenerate": True, "points": 200000, "render": 362, "box": "points",
+}
 FRACTAL_SVD = {"mode": "svd", "points": 100000, "palette": "colour", "margin": 0, "render": 224}
 ONE_PARAMETER = {"mode": "one_parameter", "patches": 1, "points": 100000, "margin": 0.01171875, "render": 512}
 DENSITY = {"fractaldb": 200000 / 362**2, "svd": 100000 / 224**2, "one_parameter": 100000 / 512**2}
@@ -475,6 +477,9 @@ def rebuild(number, seed, size, settings):
     count = p["points"] or int(np.floor(fma(F(DENSITY[p["mode"]]) * side, side, F(0.5))))
     drawn_by = Sample(CATEGORY_SEED, 2**63 + drawing) if p["patches"] else sample
     x, y, words = chaos(maps, upto, start, count, drawn_by, p["walkers"], p["burn_in"])
+    if p["box"] == "points":
+        near = np.abs(x) + np.abs(y) < F(1e15)
+        window = [bound(v[near], initial=F(0)) for v in (x, y) for bound in (np.min, np.max)]
     column = place(x, *window[:2], part[0], flips & 1, size, p["picture"], p["margin"])
     row = place(y, *window[2:], part[1], not flips & 2, size, p["picture"], p["margin"])
     if p["mode"] == "svd":
@@ -514,6 +519,12 @@ class Ifs(TruthTest):
         self.compare(1, categories=6, keep_degenerate=True, first=26)
         self.compare(2, categories=2, palette="colour", render=80)
         self.compare(3, categories=2, seed=8, stamp="point", picture=2.5, margin=0.1, walkers=100, burn_in=7)
+
+    def test_the_box_of_the_points(self):
+        self.compare(4, categories=2, box="points", seed=9)
+        self.compare(2, categories=2, box="points", seed=10, picture=1.5, walkers=100, stamp="point", render=50)
+        # Includes variation 12 of class 5, which diverges.
+        self.compare(1, categories=6, keep_degenerate=True, first=26, box="points")
 
     def test_the_preset_fractaldb(self):
         self.compare(1, "fractaldb-60", FRACTALDB, categories=2, seed=4, points=20000)

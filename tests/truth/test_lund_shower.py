@@ -216,6 +216,13 @@ class LundShower(JetTest):
             expected = [across, np.arcsinh(p[3] / across), np.arctan2(p[2], p[1])]
             np.testing.assert_allclose(got["globals"][i, :3], expected, rtol=4e-6, atol=4e-6)
             self.assertLess(abs(got["globals"][i, 3] - np.sqrt(max(p[0] ** 2 - p[1:] @ p[1:], 0))), 2e-3)
+        # Single constituents off the axis have no mass: roundings of m^2 by 2^-50 of the energy's square give 3 10^-8 of
+        # the energy.
+        got = self.samples("lund_shower", 400, "classes=[gluon]", *settings[1:], "cone=0.2", "alpha_s=0.06", seed=18)
+        alone = np.diff(got["offsets"]) == 1
+        away = got["x"][got["offsets"][:-1][alone], 1] - got["latents"][alone, 1]
+        self.assertGreater((np.abs(away) > 0.01).sum(), 5)
+        self.assertLess(got["globals"][alone, 3].max(), 1e-4)
 
     def test_records(self):
         for settings in ((), ("w_width=2.085", "top_width=1.42", "soft=4", "cone=0.8", "unit=10")):

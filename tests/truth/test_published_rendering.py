@@ -40,14 +40,14 @@ def contours(rng, latents, noise_factor, waves, shades, background):
 
 
 def fractaldb(rng, label, variation):
-    """200,000 points of one chain on 362x362 pixels; each pastes a random patch, whose zeros are opaque. The window is our
-    survey's, not the box of these points: many variations are heavy-tailed, so that their boxes vary."""
-    variations, _, _, windows, _ = fractaldb_class(label, 0.4)
+    """200,000 points of one chain from the origin, whose box fills 362x362 pixels; each pastes a random patch, whose zeros
+    are opaque."""
+    variations = fractaldb_class(label, 0.4)[0]
     maps, first = variations[variation].astype(np.float64), variations[0].astype(np.float64)
     weight = np.abs(first[:, 0] * first[:, 3] - first[:, 1] * first[:, 2])
     chosen = rng.choice(len(maps), 199999, p=weight / weight.sum())
     points = orbit(maps[None], chosen)[:, 0]
-    low, high = windows[variation].reshape(2, 2).T[..., None]
+    low, high = points.min(axis=1, keepdims=True), points.max(axis=1, keepdims=True)
     pixel = np.floor((points - low) / (high - low) * 350 + 6).astype(int)
     column, row = pixel[:, ((pixel >= 0) & (pixel < 362)).all(axis=0)]
     bits = rng.integers(1, 512, len(column))[:, None] >> np.arange(9) & 1

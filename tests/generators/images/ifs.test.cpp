@@ -48,6 +48,44 @@ TEST(Ifs, GivesEqualImagesInScratchAndInThePlan) {
       });
 }
 
+// Two teams of 7 threads, which share the cells of the box, find the same as one.
+TEST(Ifs, FindsEqualBoxesInScratchAndInThePlan) {
+  Ifs::Params params;
+  params.walkers = 600;
+  params.box = Ifs::Box::points;
+  test::expect_equal_in_both_places(with_five(params), 0, std::size_t{1} << 17,
+                                    [](const test::HostBatch&) {});
+}
+
+// A point per pixel and a margin of 4 of 40 pixels. The box includes the origin, so one of two opposite sides may
+// have no point. The farthest point may round into the margin.
+TEST(Ifs, FillsThePictureWithTheBoxOfItsPoints) {
+  Ifs::Params params;
+  params.stamp = Ifs::Stamp::point;
+  params.margin = 0.1f;
+  int beyond_survey = 0;
+  for (const auto box : {Ifs::Box::survey, Ifs::Box::points}) {
+    params.box = box;
+    for (std::uint64_t i = 0; i < 60; ++i) {
+      const test::PaintedIfs painted(with_five(params), i, 40);
+      int outside = 0, near_sides = 0;
+      for (int y = 0; y < 40; ++y)
+        for (int x = 0; x < 40; ++x) {
+          if (painted.at(x, y).r == 0) continue;
+          outside += x < 3 || x > 36 || y < 3 || y > 36 ? 1 : 0;
+          near_sides |= (x <= 4 ? 1 : 0) | (x >= 35 ? 2 : 0) | (y <= 4 ? 4 : 0) | (y >= 35 ? 8 : 0);
+        }
+      if (box == Ifs::Box::survey) {
+        beyond_survey += outside > 0 ? 1 : 0;
+        continue;
+      }
+      EXPECT_EQ(outside, 0) << i;
+      EXPECT_TRUE((near_sides & 3) != 0 && (near_sides & 12) != 0) << i;
+    }
+  }
+  EXPECT_GT(beyond_survey, 5);
+}
+
 // Rows of 8 and 32 pixels must equal single pixels: in plain images, in mirrored images and in
 // reads between pixels.
 TEST(Ifs, RowsMatchSinglePixels) {
