@@ -85,8 +85,8 @@ struct Reaction {
     info.latents = {{"amount", "mean initial density of a", "", 0.3f, 0.7f},
                     {"time", "steps since the start", "steps", 0,
                      static_cast<float>((params.frames - 1) * params.stride)}};
-    // A sample may start two evolutions: its own and the next one of its lane.
-    info.draws = {.scene = 2 * (1 + std::int64_t{params.cells} * params.cells), .cached = true};
+    // draw() takes one block. A sample may start two evolutions: its own and the next one of its lane.
+    info.draws = {.scene = 1 + 2 * (1 + std::int64_t{params.cells} * params.cells), .cached = true};
     return info;
   }
 
