@@ -300,7 +300,8 @@ CallersBatch BatchArrays::from(const nb::dict& arrays) const {
 
 nb::object as_batch(const nb::dict& arrays) {
   if (reinterpret_cast<PyObject*>(Py_TYPE(arrays.ptr())) == names.batch_class) return arrays;
-  nb::object batch = nb::steal(PyObject_CallOneArg(names.batch_class, arrays.ptr()));
+  nb::object batch =
+      nb::steal(PyObject_CallFunctionObjArgs(names.batch_class, arrays.ptr(), nullptr));
   if (!batch.is_valid()) nb::raise_python_error();
   return batch;
 }
