@@ -56,7 +56,8 @@ void expect_equal_runs(const std::vector<ParamSetting>& settings, int size,
   const auto generator = make_generator(name, size, settings);
   const auto host = test::emit_augmented<float>(*generator, yaml, kSeed, kFirst, kCount);
 
-  const test::PlannedFunctor<F> planned(params, generator->layout().shape(), kCount);
+  TableCache cache("");
+  const test::PlannedFunctor<F> planned(params, generator->layout().shape(), kCount, cache);
   std::vector<Slot> slots;
   for (std::uint32_t i = 0; i < kCount; ++i) slots.push_back({kFirst + i, kFirst + i, 0, i});
   const test::HostBatch batch(kCount, generator->layout());
