@@ -199,7 +199,7 @@ TEST(WebDatasetExport, RefusesOtherFoldersAndSettings) {
   };
   const ExportOptions five{kWebDataset, {}, {}, {}, 5};
   expect_parts(refused(folder / "s", {kWebDataset, {}, {}, {}, 6}),
-               {"other settings", "shard_samples is 5 there and 6 here"});
+               {"different settings", "shard_samples is 5 there and 6 here"});
   expect_parts(refused(folder / "s", five, "shapes", 4), {"seed is 3 there and 4 here"});
   expect_parts(refused(folder / "s", five, "noise"), {"generator is \"shapes\" there"});
   expect_parts(refused(folder / "s.npz", five), {"cannot be used with", "without an extension"});

@@ -120,7 +120,7 @@ TEST(ImageSizes, GiveCanvasesTheirProportions) {
   EXPECT_EQ(source("ifs", {48, 32}, "64"), (SampleShape{96, 64, 3}));
   EXPECT_EQ(source("rcdb", 32, "64"), (SampleShape{64, 64, 3}));
   EXPECT_EQ(source("ifs", {20, 36}, "43"), (SampleShape{43, 78, 3}));
-  EXPECT_EQ(source("rcdb", {3, 7}, "64"), (SampleShape{64, 149, 3}));
+  EXPECT_EQ(source("rcdb", {3, 7}, "64"), (SampleShape{64, 150, 3}));
 }
 
 }  // namespace

@@ -288,7 +288,7 @@ TEST_F(Packed, ImageFilesAreDecodedIfAskedOrIfSomethingChangesThem) {
   EXPECT_EQ(rows_of(*open("copied", classes)), rows_of(*open("p")));
   expect_parts(message_of(ErrorKind::config,
                           [&] { pack_files({.path = path("p")}, path("copied"), options); }),
-               {"other settings"});
+               {"different settings"});
   const DatasetRequest own_sizes{.path = path("p"), .settings = {{"canvas", "8", {}}}};
   expect_parts(
       message_of(ErrorKind::config, [&] { pack_files(own_sizes, path("c"), {kWebDataset}); }),
