@@ -342,12 +342,13 @@ void Hdf5Array::read_as(std::int64_t type, std::int64_t first, std::int64_t coun
                         void* out) const {
   const Selection selection(shape_, first, count);
   const ExpectedChunk chunk(chunks_.bytes());
-  if (!chunks_.check(dataset_.id(), shape_, first, count) ||
-      H5Dread(dataset_.id(), type, selection.memory.id(), selection.file.id(), H5P_DEFAULT, out) <
-          0) {
+  const bool whole = chunks_.check(dataset_.id(), shape_, first, count);
+  if (!whole || H5Dread(dataset_.id(), type, selection.memory.id(), selection.file.id(),
+                        H5P_DEFAULT, out) < 0) {
     fail(ErrorKind::data, {fmt::format("{}: '{}': cannot read {} from row {}", path_.string(),
                                        name_, counted(count, "row"), first),
-                           last_reason(), "the file is damaged; recreate it or copy it again"});
+                           whole ? last_reason() : "the stored size of a chunk is wrong",
+                           "the file is damaged; recreate it or copy it again"});
   }
   // The library reads zeros beyond the end of a truncated file.
   if (const std::uint64_t size = size_now(dataset_.id()); size < file_size_) {
