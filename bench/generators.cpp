@@ -31,8 +31,8 @@ std::int64_t events_per_launch(const GeneratorEntry& entry, const GeneratorVaria
 }
 
 /// The launches with the highest rates come first: enough work for every core or multiprocessor, at
-/// 224 pixels, the size for which vision papers quote rates. Then come training batches: the batch
-/// of configs/quickstart.yaml, and the standard batch at 224 pixels.
+/// 224 pixels, the size for which vision papers quote rates. Training batches follow: the batch of
+/// configs/quickstart.yaml, and on a GPU 256 images of 224 pixels.
 std::vector<LaunchSize> launch_sizes(const GeneratorEntry& entry, const GeneratorVariant& variant,
                                      Device device, const LaunchChoice& choice) {
   const bool images = entry.kind == SampleKind::image;

@@ -198,8 +198,7 @@ void TrainView::finished_before(const FinishReport& report) {
          fit(std::string(kColumn, ' ') +
                  "(starts a new run from these weights, because the first steps of a longer run "
                  "would have different learning rates or source weights; a run can be extended if "
-                 "both "
-                 "are constant: optimizer.schedule=constant optimizer.warmup=0)",
+                 "both are constant: optimizer.schedule=constant optimizer.warmup=0)",
              STDOUT_FILENO, kColumn));
   }
   tell(stdout, "  {:<17} remove {} first\n", "run again here", printable(folder));

@@ -230,7 +230,7 @@ class OwnGeneratorOnGpu : public OwnGenerator {
   }
 };
 
-// WELLSPRING_OWN_HEADERS=all compiles six headers of all forms, which takes about ten minutes.
+// With WELLSPRING_OWN_HEADERS=all it compiles six headers, which takes several minutes.
 TEST_F(OwnGeneratorOnGpu, CompilesWithoutAGpu) {
   std::vector<std::string> headers = {"images/noise"};
   if (std::getenv("WELLSPRING_OWN_HEADERS") != nullptr)

@@ -80,8 +80,8 @@ void hold_out(RunConfig& config, const PredictOptions& options, const SampleLayo
   config.evaluation.sources = {std::move(source)};
 }
 
-/// Compares the files with the network's input before they are normalised. Returns a note on values
-/// that are normalised already, or "". Error (data): a different kind of samples, or different
+/// Compares the files with the network's input before they are normalised. Returns a note if the values
+/// are already normalised, or "". Error (data): a different kind of samples, or different
 /// columns.
 std::string check_samples(const RunConfig& config, const SampleLayout& input) {
   const EvaluationSourceConfig& source = config.evaluation.sources.front();

@@ -25,8 +25,8 @@ std::string score_text(const Score& score, const char* plus_minus) {
 }
 
 /// Scores of a per-pixel head; `mean(k)` is the mean over all samples of score k (see
-/// ops::pixel_scores). The mean IoU is over the classes that occur in the truth or the predictions
-/// of all samples together; Everingham et al. 2015 (PASCAL VOC), section 4.3.
+/// ops::pixel_scores). The mean IoU is over the classes that occur anywhere in the truth or the
+/// predictions; Everingham et al. 2015 (PASCAL VOC), section 4.3.
 std::vector<Score> pixel_report(std::int32_t classes,
                                 const std::function<double(std::int32_t)>& mean) {
   double sum = 0, seen = 0;

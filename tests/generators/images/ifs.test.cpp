@@ -58,8 +58,8 @@ TEST(Ifs, FindsEqualBoxesInScratchAndInThePlan) {
 }
 
 // A point per pixel and a margin of 4 of 40 pixels. The box includes the origin, so one of two
-// opposite sides may have no point. The farthest point may round into the margin. The survey's box,
-// that of more points, is larger.
+// opposite sides may have no point. The farthest point may round into the margin. The survey has
+// more points, so its box is larger.
 TEST(Ifs, FillsThePictureWithTheBoxOfItsPoints) {
   Ifs::Params params;
   params.stamp = Ifs::Stamp::point;

@@ -166,8 +166,8 @@ TEST(Parameters, DependOnSeedAndNameAlone) {
   EXPECT_NE(initial_values(tensor, 1), initial_values(moved, 1));
 }
 
-// The standard deviation of the sample variance of n normal values is sigma^2 sqrt(2 / n), and that
-// of their mean is sigma / sqrt(n). Both limits are 5 standard deviations: a false alarm in 1.7
+// For n normal values, the standard deviation of the sample variance is sigma^2 sqrt(2 / n), and
+// the mean has the standard deviation sigma / sqrt(n). Both limits are 5 standard deviations: a false alarm in 1.7
 // million.
 TEST(Parameters, HaveTheVarianceOfHeNormal) {
   const ParameterTensor tensor{"w", TensorLayout::dense, {512, 128}, Init::he_normal};
