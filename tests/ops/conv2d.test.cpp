@@ -1,6 +1,6 @@
 #include "core/error.h"
 #include "kernels/ops/conv_tuning.h"
-#include "kernels/ops/cpu/winograd.h"
+#include "kernels/ops/cpu/vector_kernels.h"
 #include "kernels/ops/direct_conv.h"
 #include "kernels/ops/ops.h"
 #include "tests/ops/operation_test.h"
@@ -191,7 +191,7 @@ class Conv2dTest : public test::OperationTest {
     for (const Conv2dSpec& s : conv_table()) {
 #ifdef WELLSPRING_SANITIZED
       // Large cases are slow, and only Winograd's algorithm needs them.
-      const bool winograd = !on_gpu() && cpu::winograd_available();
+      const bool winograd = !on_gpu() && cpu::vector_kernels() != nullptr;
       if (!winograd && y_size(s) * w_size(s) / static_cast<std::size_t>(s.out_channels) > 5'000'000)
         continue;
 #endif
@@ -296,9 +296,9 @@ TEST_P(Conv2dTest, RepeatsEveryBit) {
 
 WS_ON_EVERY_BACKEND(Conv2dTest);
 
-// Without AVX-512, oneDNN splits sums by thread count, so threads never share a convolution.
+// Without AVX2, oneDNN splits sums by thread count, so threads never share a convolution.
 TEST(Conv2dPlan, GivesEqualWinogradBitsForAnyThreadCount) {
-  if (!cpu::winograd_available()) GTEST_SKIP() << "needs AVX-512";
+  if (cpu::vector_kernels() == nullptr) GTEST_SKIP() << "needs AVX2";
   for (const int stride : {1, 2}) {
     const Conv2dSpec s = images(3, 22 * stride, 21 * stride, 96, 64, {.stride = stride});
     const auto x = random_values<float>(x_size(s), 1), w = random_values<float>(w_size(s), 2),
@@ -324,7 +324,7 @@ TEST(Conv2dPlan, GivesEqualWinogradBitsForAnyThreadCount) {
 
 TEST(Conv2dPlan, SharesConvolutionsWithMoreWeightsThanPixels) {
   Conv2dSpec s = images(32, 4, 4, 512, 512);
-  const bool can = cpu::winograd_available();
+  const bool can = cpu::vector_kernels() != nullptr;
   EXPECT_EQ(Conv2d::better_shared(s, 2), can);
   EXPECT_EQ(Conv2d::better_shared(s, 16), can);
   EXPECT_FALSE(Conv2d::better_shared(s, 17)) << "there are fewer panels than shards";

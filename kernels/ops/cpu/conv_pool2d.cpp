@@ -1,7 +1,7 @@
 #include "kernels/ops/cpu/conv_pool2d.h"
 
 #include "kernels/ops/cpu/onednn.h"
-#include "kernels/ops/cpu/winner_gradient.h"
+#include "kernels/ops/cpu/vector_kernels.h"
 
 #include <algorithm>
 #include <cstring>
@@ -23,6 +23,7 @@ class WinnerConvPool2d final : public ConvPool2d {
   WinnerConvPool2d(const Conv2dSpec& spec, const WinnerShape& shape, const Stream& stream)
       : spec_(spec),
         shape_(shape),
+        kernels_(vector_kernels()->winner),
         threads_(stream.threads()),
         ranges_(sample_ranges(spec)),
         convolution_(Conv2d::plan(forward_spec(spec), stream)) {
@@ -38,7 +39,7 @@ class WinnerConvPool2d final : public ConvPool2d {
     convolution_workspace_ = forward.take(convolution_->workspace_bytes());
 
     WorkspaceLayout backward;
-    scratch_stride_ = (winner_gradient_scratch(shape) + 63) / 64 * 64;
+    scratch_stride_ = (kernels_.scratch(shape) + 63) / 64 * 64;
     scratch_ = backward.take(scratch_stride_ * static_cast<std::size_t>(threads_));
     const auto ranges = static_cast<std::size_t>(ranges_);
     weight_partials_ = backward.take(ranges * weight_floats() * sizeof(float));
@@ -118,9 +119,9 @@ class WinnerConvPool2d final : public ConvPool2d {
       std::memset(biases, 0, sizeof(float) * kWinnerBlock);
       const std::int64_t end = spec_.batch * (range + 1) / ranges_;
       for (std::int64_t n = spec_.batch * range / ranges_; n < end; ++n) {
-        add_weight_gradient(shape_, x + n * x_elements(), dy + n * y_elements(),
-                            winner + n * y_elements(), first, weights, biases,
-                            my_scratch(workspace));
+        kernels_.add_weight_gradient(shape_, x + n * x_elements(), dy + n * y_elements(),
+                                     winner + n * y_elements(), first, weights, biases,
+                                     my_scratch(workspace));
       }
     }
   }
@@ -147,13 +148,14 @@ class WinnerConvPool2d final : public ConvPool2d {
                      Workspace workspace) const {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads_)
     for (std::int64_t n = 0; n < spec_.batch; ++n) {
-      write_data_gradient(shape_, w, dy + n * y_elements(), winner + n * y_elements(),
-                          dx + n * x_elements(), my_scratch(workspace));
+      kernels_.write_data_gradient(shape_, w, dy + n * y_elements(), winner + n * y_elements(),
+                                   dx + n * x_elements(), my_scratch(workspace));
     }
   }
 
   Conv2dSpec spec_;
   WinnerShape shape_;
+  const WinnerKernels& kernels_;
   PoolSpec pool_;
   int threads_;
   std::int64_t ranges_;
@@ -172,7 +174,7 @@ std::unique_ptr<ConvPool2d> plan_conv_pool2d(const Conv2dSpec& spec, const Strea
   const bool fits = spec.compute == DType::f32 && spec.kernel == 3 && spec.stride == 1 &&
                     spec.padding == 1 && spec.out_channels % kWinnerBlock == 0 &&
                     (spec.in_channels % 16 == 0 || (shape.narrow() && !spec.input_gradient));
-  if (!fits || !winner_gradient_available()) return nullptr;
+  if (!fits || vector_kernels() == nullptr) return nullptr;
   return std::make_unique<WinnerConvPool2d>(spec, shape, stream);
 }
 

@@ -1,25 +1,37 @@
 #include "kernels/ops/cpu/instruction_set.h"
 
+#include "kernels/ops/cpu/vector_kernels.h"
+
 #include <dnnl.hpp>
+#include <string_view>
 
 namespace wellspring::ops::cpu {
+namespace {
 
-bool avx512_in_use() {
-#if defined(__x86_64__)
-  // An instruction set is a mask that includes the masks of the sets it extends.
-  constexpr auto kNeeded = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
-  const auto in_use = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  return __builtin_cpu_supports("avx512f") != 0 && (in_use & kNeeded) == kNeeded;
-#else
-  return false;
-#endif
+/// An instruction set is a mask that includes the masks of the sets it extends.
+bool library_uses(dnnl::cpu_isa set) {
+  const auto needed = static_cast<unsigned>(set);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & needed) == needed;
 }
 
+}  // namespace
+
 const char* instruction_set() {
-  if (avx512_in_use()) return "avx512";
-  constexpr auto kAvx2 = static_cast<unsigned>(dnnl::cpu_isa::avx2);
-  const auto in_use = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  return (in_use & kAvx2) == kAvx2 ? "avx2" : "older";
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") != 0 && library_uses(dnnl::cpu_isa::avx512_core))
+    return "avx512";
+  if (__builtin_cpu_supports("fma") != 0 && library_uses(dnnl::cpu_isa::avx2)) return "avx2";
+#endif
+  return "older";
+}
+
+const VectorKernels* vector_kernels() {
+#if defined(__x86_64__)
+  const std::string_view set = instruction_set();
+  if (set == "avx512") return &avx512::kKernels;
+  if (set == "avx2") return &avx2::kKernels;
+#endif
+  return nullptr;
 }
 
 }  // namespace wellspring::ops::cpu

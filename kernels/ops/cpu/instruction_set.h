@@ -4,12 +4,9 @@
 
 namespace wellspring::ops::cpu {
 
-/// True if the processor has AVX-512 and oneDNN may use it. Our own AVX-512 kernels follow oneDNN,
-/// so ONEDNN_MAX_CPU_ISA limits both, and this processor can compute like an older one.
-bool avx512_in_use();
-
-/// The instruction set of this process: "avx512", "avx2", or "older". Each sums in a different
-/// order, so weights differ in their last bits.
+/// The instruction set of this process: "avx512", "avx2" (with fused multiply-add), or "older". It is
+/// the newest that the processor has and oneDNN may use, so ONEDNN_MAX_CPU_ISA limits our kernels,
+/// too. Each sums in a different order, so weights differ in their last bits.
 const char* instruction_set();
 
 }  // namespace wellspring::ops::cpu

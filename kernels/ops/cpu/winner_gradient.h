@@ -11,15 +11,13 @@
 // added to it: for dw, the rows at all winners of one k; for dx, the rows of all k whose winner is
 // at one position.
 //
-// These functions are compiled for AVX-512; call them only if winner_gradient_available() is true.
+// The kernels are compiled for AVX-512 and for AVX2.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 namespace wellspring::ops::cpu {
-
-bool winner_gradient_available();
 
 /// A convolution with padding 1 and stride 1; pooled sides are half of these, rounded down.
 struct WinnerShape {
@@ -38,17 +36,18 @@ struct WinnerShape {
 /// Output channels per call of add_weight_gradient.
 inline constexpr int kWinnerBlock = 16;
 
-/// Bytes of scratch for either function, aligned to 64.
-std::size_t winner_gradient_scratch(const WinnerShape& shape);
-
-/// Adds the sample's weight gradient for output channels [first, first + kWinnerBlock) to dw[(k -
-/// first) * weight_stride()], and their bias gradient to dbias[k - first].
-void add_weight_gradient(const WinnerShape& shape, const float* x, const float* dy,
-                         const std::uint8_t* winner, int first, float* dw, float* dbias,
-                         void* scratch);
-
-/// Writes the sample's gradient of x. Not for narrow convolutions.
-void write_data_gradient(const WinnerShape& shape, const float* w, const float* dy,
-                         const std::uint8_t* winner, float* dx, void* scratch);
+/// The functions for one instruction set.
+struct WinnerKernels {
+  /// Bytes of scratch for either function, aligned to 64.
+  std::size_t (*scratch)(const WinnerShape& shape);
+  /// Adds the sample's weight gradient for output channels [first, first + kWinnerBlock) to dw[(k -
+  /// first) * weight_stride()], and their bias gradient to dbias[k - first].
+  void (*add_weight_gradient)(const WinnerShape& shape, const float* x, const float* dy,
+                              const std::uint8_t* winner, int first, float* dw, float* dbias,
+                              void* scratch);
+  /// Writes the sample's gradient of x. Not for narrow convolutions.
+  void (*write_data_gradient)(const WinnerShape& shape, const float* w, const float* dy,
+                              const std::uint8_t* winner, float* dx, void* scratch);
+};
 
 }  // namespace wellspring::ops::cpu

@@ -22,15 +22,13 @@
 // F(4x4, 2x2) is enough: 25 points if lines and columns are odd, 20 if one of them is odd, 16 if
 // both are even.
 //
-// These functions are compiled for AVX-512; call them only if winograd_available() is true.
+// The kernels are compiled for AVX-512 and for AVX2. Both give the same bits.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 namespace wellspring::ops::cpu {
-
-bool winograd_available();
 
 /// Channels per panel; the numbers of input and output channels are multiples of it.
 inline constexpr int kWinogradPanel = 32;
@@ -50,20 +48,6 @@ struct WinogradImages {
   std::int64_t groups() const { return (tiles() + group() - 1) / group(); }
 };
 
-/// Floats of one group's transformed tiles, and of a panel's scratch.
-std::size_t winograd_tiles(const WinogradImages& images, int channels);
-std::size_t winograd_scratch(const WinogradImages& images);
-
-/// tiles = B^T d B for one group of x, with phases() * channels, or of dy [batch, height, width,
-/// channels].
-void winograd_input(const WinogradImages& images, int channels, const float* x, std::int64_t group,
-                    float* tiles);
-void winograd_arriving(const WinogradImages& images, int channels, const float* dy,
-                       std::int64_t group, float* tiles);
-/// tiles = A dy A^T for one group of dy [batch, height, width, channels].
-void winograd_gradient(const WinogradImages& images, int channels, const float* dy,
-                       std::int64_t group, float* tiles);
-
 /// Operations after the sum of products.
 struct WinogradEnd {
   const float* bias = nullptr;  ///< [output channels], or null
@@ -76,20 +60,36 @@ inline constexpr int kGroupsAtOnce = 4;
 struct TileGroups {
   std::int64_t first = 0, end = 1;
 };
-/// Writes a panel of y for the given groups from the transformed x. `scratch` must be aligned to
-/// 64.
-void winograd_forward(const WinogradImages& images, int in_channels, int out_channels,
-                      TileGroups groups, const float* tiles, const float* w, int panel,
-                      WinogradEnd end, float* y, float* scratch);
-/// Writes one of the phases() * input channels / kWinogradPanel panels of dx for the given groups,
-/// from dy transformed by winograd_arriving.
-void winograd_backward_data(const WinogradImages& images, int in_channels, int out_channels,
-                            TileGroups groups, const float* tiles, const float* w, int panel,
-                            float* dx, float* scratch);
-/// Writes one panel of dw, which has as many panels as dx, from x and the dy of all groups as
-/// transformed by winograd_gradient. Overwrites dw [out, 3, 3, in].
-void winograd_backward_weights(const WinogradImages& images, int in_channels, int out_channels,
-                               const float* x, const float* tiles, int panel, float* dw,
-                               float* scratch);
+
+/// The functions for one instruction set. `scratch` must be aligned to 64.
+struct WinogradKernels {
+  /// Floats of one group's transformed tiles.
+  std::size_t (*tiles)(const WinogradImages& images, int channels);
+  /// Floats of a panel's scratch.
+  std::size_t (*scratch)(const WinogradImages& images);
+
+  /// tiles = B^T d B for one group of x, with phases() * channels, or of dy [batch, height, width,
+  /// channels].
+  using Transform = void (*)(const WinogradImages& images, int channels, const float* image,
+                             std::int64_t group, float* tiles);
+  Transform input, arriving;
+  /// tiles = A dy A^T for one group of dy [batch, height, width, channels].
+  Transform gradient;
+
+  /// Writes a panel of y for the given groups from the transformed x.
+  void (*forward)(const WinogradImages& images, int in_channels, int out_channels,
+                  TileGroups groups, const float* tiles, const float* w, int panel, WinogradEnd end,
+                  float* y, float* scratch);
+  /// Writes one of the phases() * input channels / kWinogradPanel panels of dx for the given groups,
+  /// from dy transformed by `arriving`.
+  void (*backward_data)(const WinogradImages& images, int in_channels, int out_channels,
+                        TileGroups groups, const float* tiles, const float* w, int panel, float* dx,
+                        float* scratch);
+  /// Writes one panel of dw, which has as many panels as dx, from x and the dy of all groups as
+  /// transformed by `gradient`. Overwrites dw [out, 3, 3, in].
+  void (*backward_weights)(const WinogradImages& images, int in_channels, int out_channels,
+                           const float* x, const float* tiles, int panel, float* dw,
+                           float* scratch);
+};
 
 }  // namespace wellspring::ops::cpu

@@ -2,7 +2,7 @@
 
 #include "kernels/ops/column_sum.h"
 #include "kernels/ops/cpu/onednn.h"
-#include "kernels/ops/cpu/winograd.h"
+#include "kernels/ops/cpu/vector_kernels.h"
 
 #include <algorithm>
 #include <omp.h>
@@ -18,10 +18,11 @@ class WinogradConv2d final : public Conv2d {
   WinogradConv2d(const Conv2dSpec& spec, const WinogradImages& images, const Stream& stream)
       : spec_(spec),
         images_(images),
+        kernels_(vector_kernels()->winograd),
         threads_(stream.active_threads()),
-        scratch_floats_(winograd_scratch(images)) {
+        scratch_floats_(kernels_.scratch(images)) {
     const auto tile_floats = [&](std::int64_t groups, int channels) {
-      return static_cast<std::size_t>(groups) * winograd_tiles(images, channels);
+      return static_cast<std::size_t>(groups) * kernels_.tiles(images, channels);
     };
     WorkspaceLayout layout;
     const std::int64_t at_once = std::min<std::int64_t>(kGroupsAtOnce, images.groups());
@@ -42,10 +43,10 @@ class WinogradConv2d final : public Conv2d {
     const WinogradEnd end{spec_.bias ? bias : nullptr, spec_.activation == Activation::relu};
     stream.run(NodeKind::kernel, "conv2d forward", [=, this] {
       in_parts([&](TileGroups groups) {
-        transform(winograd_input, spec_.in_channels, images_.phases() * spec_.in_channels, x,
+        transform(kernels_.input, spec_.in_channels, images_.phases() * spec_.in_channels, x,
                   groups, workspace);
         each_panel(spec_.out_channels, workspace, [&](int panel, float* scratch) {
-          winograd_forward(images_, spec_.in_channels, spec_.out_channels, groups, tiles(workspace),
+          kernels_.forward(images_, spec_.in_channels, spec_.out_channels, groups, tiles(workspace),
                            static_cast<const float*>(w), panel, end, static_cast<float*>(y),
                            scratch);
         });
@@ -58,9 +59,9 @@ class WinogradConv2d final : public Conv2d {
     WS_EXPECT(workspace.bytes >= workspace_bytes_);
     stream.run(NodeKind::kernel, "conv2d backward data", [=, this] {
       in_parts([&](TileGroups groups) {
-        transform(winograd_arriving, spec_.out_channels, spec_.out_channels, dy, groups, workspace);
+        transform(kernels_.arriving, spec_.out_channels, spec_.out_channels, dy, groups, workspace);
         each_panel(images_.phases() * spec_.in_channels, workspace, [&](int panel, float* scratch) {
-          winograd_backward_data(images_, spec_.in_channels, spec_.out_channels, groups,
+          kernels_.backward_data(images_, spec_.in_channels, spec_.out_channels, groups,
                                  tiles(workspace), static_cast<const float*>(w), panel,
                                  static_cast<float*>(dx), scratch);
         });
@@ -72,10 +73,10 @@ class WinogradConv2d final : public Conv2d {
                         Workspace workspace) override {
     WS_EXPECT(workspace.bytes >= workspace_bytes_);
     stream.run(NodeKind::kernel, "conv2d backward weights", [=, this] {
-      transform(winograd_gradient, spec_.out_channels, spec_.out_channels, dy,
+      transform(kernels_.gradient, spec_.out_channels, spec_.out_channels, dy,
                 {0, images_.groups()}, workspace);
       each_panel(images_.phases() * spec_.in_channels, workspace, [&](int panel, float* scratch) {
-        winograd_backward_weights(images_, spec_.in_channels, spec_.out_channels,
+        kernels_.backward_weights(images_, spec_.in_channels, spec_.out_channels,
                                   static_cast<const float*>(x), tiles(workspace), panel,
                                   static_cast<float*>(dw), scratch);
       });
@@ -85,8 +86,6 @@ class WinogradConv2d final : public Conv2d {
   }
 
  private:
-  using Transform = void (*)(const WinogradImages&, int, const float*, std::int64_t, float*);
-
   ColumnSumSpec sums() const {
     return {images_.batch * images_.height * images_.width, spec_.out_channels};
   }
@@ -99,9 +98,9 @@ class WinogradConv2d final : public Conv2d {
       body(TileGroups{first, std::min(first + kGroupsAtOnce, all)});
   }
 
-  void transform(Transform of_group, int channels, int transformed, const void* image,
-                 TileGroups groups, Workspace workspace) const {
-    const std::size_t stride = winograd_tiles(images_, transformed);
+  void transform(WinogradKernels::Transform of_group, int channels, int transformed,
+                 const void* image, TileGroups groups, Workspace workspace) const {
+    const std::size_t stride = kernels_.tiles(images_, transformed);
     float* const to = tiles(workspace);
 #pragma omp parallel for schedule(static) num_threads(threads_->count())
     for (std::int64_t group = groups.first; group < groups.end; ++group)
@@ -120,6 +119,7 @@ class WinogradConv2d final : public Conv2d {
 
   Conv2dSpec spec_;
   WinogradImages images_;
+  const WinogradKernels& kernels_;
   std::shared_ptr<const ActiveThreads> threads_;
   std::size_t scratch_floats_;  ///< per thread
   // Offsets in the workspace.
@@ -142,7 +142,7 @@ bool fits(const Conv2dSpec& spec) {
   const WinogradImages images = images_of(spec);
   const std::int64_t pixels = spec.batch * images.height * images.width;
   return (spec.stride == 1 ? 8 : 12) * images.tiles() <= pixels && images.tiles() >= 16 &&
-         winograd_available();
+         vector_kernels() != nullptr;
 }
 
 }  // namespace

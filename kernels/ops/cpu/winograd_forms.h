@@ -1,12 +1,14 @@
 // Matrices of Winograd's algorithm for 3x3 convolutions with stride 1 and 2. Called only by
-// kernels/ops/cpu/winograd.cpp; host only.
+// kernels/ops/cpu/winograd_kernels.h; host only.
 //
 // An output y_i = sum_j d_(i+j) g_j is A^T [(G g) * (B^T d)]. G and A evaluate polynomials at the
 // points; B^T is the transposed inverse of the matrix that evaluates a polynomial of degree kSide -
 // 1. Source: kernels/ops/cpu/winograd.h.
 #pragma once
 
-namespace wellspring::ops::cpu {
+#include "kernels/ops/cpu/vector.h"
+
+namespace wellspring::ops::cpu::WS_VECTORS {
 
 /// [rows][columns], known at compile time: products with 0 are omitted.
 template <int kRows, int kColumns>
@@ -78,4 +80,4 @@ constexpr int tap_of(int phase, int t) {
   return row < 0 || column < 0 ? -1 : 3 * row + column;
 }
 
-}  // namespace wellspring::ops::cpu
+}  // namespace wellspring::ops::cpu::WS_VECTORS

@@ -1,18 +1,14 @@
 // Offsets of the pixels that a tile of Winograd's algorithm reads or writes. Called only by
-// kernels/ops/cpu/winograd.cpp; host only.
+// kernels/ops/cpu/winograd_kernels.h; host only.
 #pragma once
 
+#include "kernels/ops/cpu/vector.h"
 #include "kernels/ops/cpu/winograd.h"
 
 #include <cstddef>
 #include <cstdint>
 
-namespace wellspring::ops::cpu {
-
-/// Prefetches the cache line of p: the access pattern is too irregular for hardware prefetchers.
-inline void ask_for(const float* p) {
-  __builtin_prefetch(p);
-}
+namespace wellspring::ops::cpu::WS_VECTORS {
 
 /// Every `step`-th pixel of every `step`-th line of an image, starting at (row, column).
 struct Plane {
@@ -70,4 +66,4 @@ inline void each_tile(const WinogradImages& images, Plane plane, int channels, i
   }
 }
 
-}  // namespace wellspring::ops::cpu
+}  // namespace wellspring::ops::cpu::WS_VECTORS

@@ -1,41 +1,36 @@
-// Compiled for AVX-512, unlike the rest of the program. It instantiates no library template,
-// because the linker could use the AVX-512 copy elsewhere.
+// The kernels of Winograd's algorithm for one instruction set. Included only by avx2.cpp and
+// avx512.cpp; host only. kernels/ops/cpu/winograd.h describes the algorithm and the functions.
+#pragma once
+
+#include "kernels/ops/cpu/vector.h"
 #include "kernels/ops/cpu/winograd.h"
-
-#if defined(__AVX512F__)
-
-#include "kernels/ops/cpu/instruction_set.h"
 #include "kernels/ops/cpu/winograd_forms.h"
 #include "kernels/ops/cpu/winograd_patches.h"
 
-#include <immintrin.h>
+namespace wellspring::ops::cpu::WS_VECTORS {
 
-namespace wellspring::ops::cpu {
-namespace {
-
-constexpr int kVector = 16;  // floats
-constexpr int kPanel = kWinogradPanel;
-constexpr int kBlock = 128;  // channels whose weights for a panel fill half of an L2 cache
+inline constexpr int kPanel = kWinogradPanel;
+inline constexpr int kBlock = 128;  // channels whose weights for a panel fill half of an L2 cache
 
 /// out[r * out_stride] = sum over c of M[r][c] in[c].
 template <auto M, int kRows, int kColumns>
-inline void times(const __m512* in, __m512* out, int out_stride) {
+inline void multiply_column(const Vector* in, Vector* out, int out_stride) {
 #pragma GCC unroll 6
   for (int r = 0; r < kRows; ++r) {
-    __m512 sum = _mm512_setzero_ps();
+    Vector sum = zeros();
     bool first = true;
 #pragma GCC unroll 6
     for (int c = 0; c < kColumns; ++c) {
       const float factor = M.at[r][c];
       if (factor == 0) continue;
       if (first)
-        sum = factor == 1 ? in[c] : _mm512_mul_ps(in[c], _mm512_set1_ps(factor));
+        sum = factor == 1 ? in[c] : times(in[c], all(factor));
       else if (factor == 1)
-        sum = _mm512_add_ps(sum, in[c]);
+        sum = add(sum, in[c]);
       else if (factor == -1)
-        sum = _mm512_sub_ps(sum, in[c]);
+        sum = subtract(sum, in[c]);
       else
-        sum = _mm512_fmadd_ps(in[c], _mm512_set1_ps(factor), sum);
+        sum = add_product(in[c], all(factor), sum);
       first = false;
     }
     out[r * out_stride] = sum;
@@ -47,27 +42,39 @@ inline void times(const __m512* in, __m512* out, int out_stride) {
 /// column, then row by row, so that operands stay in registers.
 template <auto M, int kRows, int kColumns, class Load, class Store>
 inline void both_sides(Load load, Store store) {
-  __m512 half[kRows * kColumns];
+  Vector half[kRows * kColumns];
 #pragma GCC unroll 1
   for (int c = 0; c < kColumns; ++c) {
-    __m512 column[kColumns];
+    Vector column[kColumns];
 #pragma GCC unroll 6
     for (int r = 0; r < kColumns; ++r) column[r] = load(r * kColumns + c);
-    times<M, kRows, kColumns>(column, half + c, kColumns);
+    multiply_column<M, kRows, kColumns>(column, half + c, kColumns);
   }
 #pragma GCC unroll 1
   for (int r = 0; r < kRows; ++r) {
-    __m512 row[kRows];
-    times<M, kRows, kColumns>(half + r * kColumns, row, 1);
+    Vector row[kRows];
+    multiply_column<M, kRows, kColumns>(half + r * kColumns, row, 1);
 #pragma GCC unroll 6
     for (int c = 0; c < kRows; ++c) store(r * kRows + c, row[c]);
   }
 }
 
-/// Floats from one point's matrix [rows][columns] to the next. One vector of padding keeps the 36
+/// Floats from one point's matrix [rows][columns] to the next. A cache line of padding keeps the 36
 /// matrices from sharing the same cache sets.
 constexpr std::ptrdiff_t point_stride(int rows, int columns) {
-  return std::ptrdiff_t{rows} * columns + kVector;
+  return std::ptrdiff_t{rows} * columns + 16;
+}
+
+/// Calls body(Form of the images).
+template <class Body>
+auto with_form(const WinogradImages& images, Body body) {
+  return images.stride == 1 ? body(Form<1>()) : body(Form<2>());
+}
+
+inline std::size_t winograd_tiles(const WinogradImages& images, int channels) {
+  return with_form(images, [&]<class F>(F) {
+    return static_cast<std::size_t>(F::kPoints * point_stride(images.group(), channels));
+  });
 }
 
 /// Computes M patch M^T for channels [first, first + count) for the tiles of one group. A
@@ -78,17 +85,46 @@ void transform_group(const WinogradImages& images, Plane plane, int channels, in
                      float* tiles) {
   using Square = Patch<kWidth>;
   const std::ptrdiff_t stride = point_stride(images.group(), pitch);
-  each_tile<kWidth>(
-      images, plane, channels, before, group, [&](int t, const Square& patch, const Square& next) {
-        for (int c = 0; c < count; c += kVector) {
-          const float* from = x + first + c;
-          float* to = tiles + std::ptrdiff_t{t} * pitch + c;
-          next.ask_for_new(from);
-          both_sides<M, kSide, kWidth>(
-              [&](int p) { return _mm512_maskz_loadu_ps(patch.inside[p], from + patch.offset[p]); },
-              [&](int p, __m512 value) { _mm512_storeu_ps(to + p * stride, value); });
-        }
-      });
+  each_tile<kWidth>(images, plane, channels, before, group,
+                    [&](int t, const Square& patch, const Square& next) {
+                      for (int c = 0; c < count; c += kVector) {
+                        const float* from = x + first + c;
+                        float* to = tiles + std::ptrdiff_t{t} * pitch + c;
+                        next.ask_for_new(from);
+                        both_sides<M, kSide, kWidth>(
+                            [&](int p) { return load_if(patch.inside[p], from + patch.offset[p]); },
+                            [&](int p, Vector value) { store(to + p * stride, value); });
+                      }
+                    });
+}
+
+/// Rows and vectors of columns whose sums stay in registers, with two vectors of b and a factor.
+inline constexpr int kRowsAtOnce = kRegisters / 4, kVectorsAtOnce = 2;
+
+/// out [rows at once][vectors at once] of multiply().
+template <class Ask>
+inline void multiply_block(int depth, const float* a, std::ptrdiff_t a_row, std::ptrdiff_t a_step,
+                           const float* b, bool add, float* out, Ask ask) {
+  Vector sum[kRowsAtOnce][kVectorsAtOnce];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRowsAtOnce; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectorsAtOnce; ++v)
+      sum[r][v] = load_if(add ? 0xffff : 0, out + r * kPanel + v * kVector);
+  for (int k = 0; k < depth; ++k, a += a_step, b += kPanel) {
+    ask(k);
+    const Vector left = load(b), right = load(b + kVector);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRowsAtOnce; ++r) {
+      const Vector factor = all(a[r * a_row]);
+      sum[r][0] = add_product(factor, left, sum[r][0]);
+      sum[r][1] = add_product(factor, right, sum[r][1]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRowsAtOnce; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectorsAtOnce; ++v) store(out + r * kPanel + v * kVector, sum[r][v]);
 }
 
 /// out [8 rows][panel] = sum over k < depth of a[row * a_row + k * a_step] * b[k * panel + column].
@@ -96,57 +132,17 @@ void transform_group(const WinogradImages& images, Plane plane, int channels, in
 template <class Ask>
 inline void multiply(int depth, const float* a, std::ptrdiff_t a_row, std::ptrdiff_t a_step,
                      const float* b, bool add, float* out, Ask ask) {
-  constexpr int kRows = 8, kVectors = kPanel / kVector;
-  __m512 sum[kRows][kVectors];
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v)
-      sum[r][v] = _mm512_maskz_loadu_ps(add ? 0xffff : 0, out + r * kPanel + v * kVector);
-  for (int k = 0; k < depth; ++k, a += a_step, b += kPanel) {
-    ask(k);
-    const __m512 left = _mm512_loadu_ps(b), right = _mm512_loadu_ps(b + kVector);
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-      const __m512 factor = _mm512_set1_ps(a[r * a_row]);
-      sum[r][0] = _mm512_fmadd_ps(factor, left, sum[r][0]);
-      sum[r][1] = _mm512_fmadd_ps(factor, right, sum[r][1]);
+  for (int row = 0; row < 8; row += kRowsAtOnce)
+    for (int column = 0; column < kPanel; column += kVectorsAtOnce * kVector) {
+      const auto block = [&](auto asks) {
+        multiply_block(depth, a + row * a_row, a_row, a_step, b + column, add,
+                       out + row * kPanel + column, asks);
+      };
+      if (row == 0 && column == 0)
+        block(ask);
+      else
+        block([](int) {});
     }
-  }
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(out + r * kPanel + v * kVector, sum[r][v]);
-}
-
-/// Transposes 16 rows of 16 values in place.
-void transpose(__m512* rows) {
-  __m512 pairs[16], fours[16];
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) {
-    pairs[2 * i] = _mm512_unpacklo_ps(rows[2 * i], rows[2 * i + 1]);
-    pairs[2 * i + 1] = _mm512_unpackhi_ps(rows[2 * i], rows[2 * i + 1]);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    const auto low = [&](int p) { return _mm512_castps_pd(pairs[4 * i + p]); };
-    fours[4 * i] = _mm512_castpd_ps(_mm512_unpacklo_pd(low(0), low(2)));
-    fours[4 * i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low(0), low(2)));
-    fours[4 * i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(low(1), low(3)));
-    fours[4 * i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(low(1), low(3)));
-  }
-  // fours[4 i + c] holds rows 4 i to 4 i + 3 of column c, and of columns c + 4, c + 8, c + 12.
-#pragma GCC unroll 4
-  for (int c = 0; c < 4; ++c) {
-    const __m512 even01 = _mm512_shuffle_f32x4(fours[c], fours[4 + c], 0x88),
-                 odd01 = _mm512_shuffle_f32x4(fours[c], fours[4 + c], 0xdd),
-                 even23 = _mm512_shuffle_f32x4(fours[8 + c], fours[12 + c], 0x88),
-                 odd23 = _mm512_shuffle_f32x4(fours[8 + c], fours[12 + c], 0xdd);
-    rows[c] = _mm512_shuffle_f32x4(even01, even23, 0x88);
-    rows[c + 8] = _mm512_shuffle_f32x4(even01, even23, 0xdd);
-    rows[c + 4] = _mm512_shuffle_f32x4(odd01, odd23, 0x88);
-    rows[c + 12] = _mm512_shuffle_f32x4(odd01, odd23, 0xdd);
-  }
 }
 
 /// Channels [first, first + count) of one phase, over which a product sums.
@@ -164,17 +160,17 @@ void transform_weights(int in, Block block, const float* w, int first, float* u)
   const std::ptrdiff_t kernel = std::ptrdiff_t{9} * in, stride = point_stride(block.count, kPanel);
   for (int k = 0; k < kPanel; k += kVector)
     for (int c = 0; c < block.count; c += kVector) {
-      __m512 taps[kVector * kTaps];  // [input channel][tap]
+      Vector taps[kVector * kTaps];  // [input channel][tap]
       for (int t = 0; t < kTaps; ++t) {
         const int tap = tap_of<F>(block.phase, t);
-        const __mmask16 is = tap < 0 ? 0 : 0xffff;
-        __m512 rows[kVector];
+        const std::uint16_t is = tap < 0 ? 0 : 0xffff;
+        Vector rows[kVector];
 #pragma GCC unroll 16
         for (int i = 0; i < kVector; ++i) {
           const float* from =
               w + (first + k + i) * kernel + (tap < 0 ? 0 : tap * in) + block.first + c;
           ask_for(from + kVector);
-          rows[i] = _mm512_maskz_loadu_ps(is, from);
+          rows[i] = load_if(is, from);
         }
         transpose(rows);
 #pragma GCC unroll 16
@@ -184,7 +180,7 @@ void transform_weights(int in, Block block, const float* w, int first, float* u)
         float* to = u + (c + i) * kPanel + k;
         both_sides<F::kG, F::kSide, F::kTaps>(
             [&](int t) { return taps[i * kTaps + t]; },
-            [&](int p, __m512 value) { _mm512_storeu_ps(to + p * stride, value); });
+            [&](int p, Vector value) { store(to + p * stride, value); });
       }
     }
 }
@@ -196,7 +192,7 @@ void transform_turned_weights(int in, int phase, Block block, const float* w, in
   constexpr int kTaps = F::kTaps * F::kTaps;
   const std::ptrdiff_t stride = point_stride(block.count, kPanel);
   std::ptrdiff_t offset[kTaps];
-  __mmask16 is[kTaps];
+  std::uint16_t is[kTaps];
   for (int t = 0; t < kTaps; ++t) {
     const int tap = tap_of<F>(phase, kTaps - 1 - t);
     is[t] = tap < 0 ? 0 : 0xffff;
@@ -209,9 +205,9 @@ void transform_turned_weights(int in, int phase, Block block, const float* w, in
       both_sides<F::kG, F::kSide, F::kTaps>(
           [&](int t) {
             ask_for(kernel + offset[t] + std::ptrdiff_t{18} * in);
-            return _mm512_maskz_loadu_ps(is[t], kernel + offset[t]);
+            return load_if(is[t], kernel + offset[t]);
           },
-          [&](int p, __m512 value) { _mm512_storeu_ps(to + p * stride, value); });
+          [&](int p, Vector value) { store(to + p * stride, value); });
     }
 }
 
@@ -231,22 +227,20 @@ void write_group(const WinogradImages& images, std::int64_t group, const float* 
   const std::ptrdiff_t stride = point_stride(images.group(), kPanel);
   const WinogradEnd end = target.end;
   // NaN passes through: max_ps returns the second operand if either is NaN.
-  const __m512 least = _mm512_set1_ps(end.relu ? 0.0f : -__builtin_inff());
+  const Vector least = all(end.relu ? 0.0f : -__builtin_inff());
   const auto body = [&](int t, const Square& patch, const Square& next) {
     for (int c = 0; c < kPanel; c += kVector) {
-      const __m512 bias =
-          end.bias != nullptr ? _mm512_loadu_ps(end.bias + target.first + c) : _mm512_setzero_ps();
+      const Vector bias = end.bias != nullptr ? load(end.bias + target.first + c) : zeros();
       const float* from = m + t * kPanel + c;
       float* to = target.y + target.first + c;
       next.ask_for_new(to);
       both_sides<F::kAT, 4, F::kSide>(
           [&](int p) {
             ask_for(from + p * stride + kPanel);
-            return _mm512_loadu_ps(from + p * stride);
+            return load(from + p * stride);
           },
-          [&](int p, __m512 value) {
-            _mm512_mask_storeu_ps(to + patch.offset[p], patch.inside[p],
-                                  _mm512_max_ps(least, _mm512_add_ps(value, bias)));
+          [&](int p, Vector value) {
+            store_if(patch.inside[p], to + patch.offset[p], larger(least, add(value, bias)));
           });
     }
   };
@@ -321,44 +315,26 @@ void write_weights(const WinogradImages& images, int in_channels, int out_channe
         const float* points = du + std::ptrdiff_t{k} * kPanel + c;
         float* to = dw + std::ptrdiff_t{begin + k} * 9 * in_channels + first + c;
         both_sides<F::kG.transposed(), F::kTaps, F::kSide>(
-            [&](int p) { return _mm512_loadu_ps(points + p * sums); },
-            [&](int t, __m512 value) {
+            [&](int p) { return load(points + p * sums); },
+            [&](int t, Vector value) {
               const int tap = tap_of<F>(phase, t);
               if (tap < 0) return;
               ask_for(to + std::ptrdiff_t{tap + 18} * in_channels);
-              _mm512_storeu_ps(to + std::ptrdiff_t{tap} * in_channels, value);
+              store(to + std::ptrdiff_t{tap} * in_channels, value);
             });
       }
   }
 }
 
-/// Calls body(Form of the images).
-template <class Body>
-auto with_form(const WinogradImages& images, Body body) {
-  return images.stride == 1 ? body(Form<1>()) : body(Form<2>());
-}
-
-}  // namespace
-
-bool winograd_available() {
-  return avx512_in_use();
-}
-
-std::size_t winograd_tiles(const WinogradImages& images, int channels) {
-  return with_form(images, [&]<class F>(F) {
-    return static_cast<std::size_t>(F::kPoints * point_stride(images.group(), channels));
-  });
-}
-
-std::size_t winograd_scratch(const WinogradImages& images) {
+inline std::size_t winograd_scratch(const WinogradImages& images) {
   return with_form(images, [&]<class F>(F) {
     return kGroupsAtOnce * winograd_tiles(images, kPanel) +
            static_cast<std::size_t>(F::kPoints * point_stride(kBlock, kPanel));
   });
 }
 
-void winograd_input(const WinogradImages& images, int channels, const float* x, std::int64_t group,
-                    float* tiles) {
+inline void winograd_input(const WinogradImages& images, int channels, const float* x,
+                           std::int64_t group, float* tiles) {
   with_form(images, [&]<class F>(F) {
     for (int phase = 0; phase < F::kPhases; ++phase)
       transform_group<F::kBT, F::kSide, F::kSide>(images, Plane(images.stride, phase), channels, 1,
@@ -367,25 +343,25 @@ void winograd_input(const WinogradImages& images, int channels, const float* x, 
   });
 }
 
-void winograd_arriving(const WinogradImages& images, int channels, const float* dy,
-                       std::int64_t group, float* tiles) {
+inline void winograd_arriving(const WinogradImages& images, int channels, const float* dy,
+                              std::int64_t group, float* tiles) {
   with_form(images, [&]<class F>(F) {
     transform_group<F::kBT, F::kSide, F::kSide>(images, Plane(), channels, F::kBefore, dy, group, 0,
                                                 channels, channels, tiles);
   });
 }
 
-void winograd_gradient(const WinogradImages& images, int channels, const float* dy,
-                       std::int64_t group, float* tiles) {
+inline void winograd_gradient(const WinogradImages& images, int channels, const float* dy,
+                              std::int64_t group, float* tiles) {
   with_form(images, [&]<class F>(F) {
     transform_group<F::kAT.transposed(), F::kSide, 4>(images, Plane(), channels, 0, dy, group, 0,
                                                       channels, channels, tiles);
   });
 }
 
-void winograd_forward(const WinogradImages& images, int in_channels, int out_channels,
-                      TileGroups groups, const float* tiles, const float* w, int panel,
-                      WinogradEnd end, float* y, float* scratch) {
+inline void winograd_forward(const WinogradImages& images, int in_channels, int out_channels,
+                             TileGroups groups, const float* tiles, const float* w, int panel,
+                             WinogradEnd end, float* y, float* scratch) {
   const int first = panel * kPanel;
   with_form(images, [&]<class F>(F) {
     write_panel<F>(
@@ -396,9 +372,9 @@ void winograd_forward(const WinogradImages& images, int in_channels, int out_cha
   });
 }
 
-void winograd_backward_data(const WinogradImages& images, int in_channels, int out_channels,
-                            TileGroups groups, const float* tiles, const float* w, int panel,
-                            float* dx, float* scratch) {
+inline void winograd_backward_data(const WinogradImages& images, int in_channels, int out_channels,
+                                   TileGroups groups, const float* tiles, const float* w, int panel,
+                                   float* dx, float* scratch) {
   const int phase = panel * kPanel / in_channels, first = panel * kPanel % in_channels;
   with_form(images, [&]<class F>(F) {
     write_panel<F>(
@@ -411,40 +387,24 @@ void winograd_backward_data(const WinogradImages& images, int in_channels, int o
   });
 }
 
-void winograd_backward_weights(const WinogradImages& images, int in_channels, int out_channels,
-                               const float* x, const float* tiles, int panel, float* dw,
-                               float* scratch) {
+inline void winograd_backward_weights(const WinogradImages& images, int in_channels,
+                                      int out_channels, const float* x, const float* tiles,
+                                      int panel, float* dw, float* scratch) {
   const int phase = panel * kPanel / in_channels, first = panel * kPanel % in_channels;
   with_form(images, [&]<class F>(F) {
     write_weights<F>(images, in_channels, out_channels, x, tiles, phase, first, dw, scratch);
   });
 }
 
-}  // namespace wellspring::ops::cpu
+inline constexpr WinogradKernels kWinograd{
+    .tiles = winograd_tiles,
+    .scratch = winograd_scratch,
+    .input = winograd_input,
+    .arriving = winograd_arriving,
+    .gradient = winograd_gradient,
+    .forward = winograd_forward,
+    .backward_data = winograd_backward_data,
+    .backward_weights = winograd_backward_weights,
+};
 
-#else
-
-namespace wellspring::ops::cpu {
-
-bool winograd_available() {
-  return false;
-}
-std::size_t winograd_tiles(const WinogradImages&, int) {
-  return 0;
-}
-std::size_t winograd_scratch(const WinogradImages&) {
-  return 0;
-}
-void winograd_input(const WinogradImages&, int, const float*, std::int64_t, float*) {}
-void winograd_arriving(const WinogradImages&, int, const float*, std::int64_t, float*) {}
-void winograd_gradient(const WinogradImages&, int, const float*, std::int64_t, float*) {}
-void winograd_forward(const WinogradImages&, int, int, TileGroups, const float*, const float*, int,
-                      WinogradEnd, float*, float*) {}
-void winograd_backward_data(const WinogradImages&, int, int, TileGroups, const float*, const float*,
-                            int, float*, float*) {}
-void winograd_backward_weights(const WinogradImages&, int, int, const float*, const float*, int,
-                               float*, float*) {}
-
-}  // namespace wellspring::ops::cpu
-
-#endif
+}  // namespace wellspring::ops::cpu::WS_VECTORS

@@ -1,0 +1,15 @@
+// Kernels for AVX-512: this file is compiled for it, unlike the rest of the program.
+#include "kernels/ops/cpu/vector_kernels.h"
+
+#if defined(__AVX512F__)
+
+#include "kernels/ops/cpu/winner_kernels.h"
+#include "kernels/ops/cpu/winograd_kernels.h"
+
+namespace wellspring::ops::cpu::avx512 {
+
+const VectorKernels kKernels{kWinograd, kWinner};
+
+}  // namespace wellspring::ops::cpu::avx512
+
+#endif
