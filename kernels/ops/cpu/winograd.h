@@ -22,7 +22,7 @@
 // F(4x4, 2x2) is enough: 25 points if lines and columns are odd, 20 if one of them is odd, 16 if
 // both are even.
 //
-// The kernels are compiled for AVX-512 and for AVX2. Both give the same bits.
+// The kernels are compiled for AVX-512 and for AVX2.
 #pragma once
 
 #include <cstddef>
