@@ -305,19 +305,23 @@ void MemoryPlan::refuse(MemorySpace space, std::string why) const {
 void MemoryPlan::check(std::size_t limit_bytes) {
   const auto free_text = [](std::uint64_t bytes) { return human_bytes(bytes) + " are free"; };
   const std::size_t device_total = total_bytes(MemorySpace::device);
-  const std::size_t free_bytes = free_for_blocks(describe(device_).free_bytes, local_bytes());
-  limit_bytes_ = limit_bytes != 0 ? limit_bytes : free_bytes;
-  if (device_total > limit_bytes_)
-    refuse(MemorySpace::device, limit_bytes != 0 ? "the limit is " + human_bytes(limit_bytes_)
-                                                 : free_text(limit_bytes_));
-  if (device_.is_cuda() && device_total > free_bytes)
-    refuse(MemorySpace::device, free_text(free_bytes));
+  const std::size_t host_total = total_bytes(MemorySpace::host);
+  limit_bytes_ = limit_bytes;
+  if (limit_bytes != 0 && device_total > limit_bytes)
+    refuse(MemorySpace::device, "the limit is " + human_bytes(limit_bytes));
+  // Reading the limits of this machine takes half a millisecond: longer than a small batch.
+  constexpr std::size_t kSmall = std::size_t{16} << 20;
+  if (device_.is_cpu() && device_total + host_total <= kSmall) return;
   std::uint64_t host_free = host_memory().available_bytes;
-  if (device_.is_cpu()) {  // both spaces use the same memory, whatever the device limit
+  if (device_.is_cpu()) {  // both spaces use the same memory
     if (device_total > host_free) refuse(MemorySpace::device, free_text(host_free));
     host_free -= device_total;
+  } else {
+    const std::size_t free_bytes = free_for_blocks(describe(device_).free_bytes, local_bytes());
+    if (limit_bytes == 0) limit_bytes_ = free_bytes;
+    if (device_total > free_bytes) refuse(MemorySpace::device, free_text(free_bytes));
   }
-  if (total_bytes(MemorySpace::host) > host_free) refuse(MemorySpace::host, free_text(host_free));
+  if (host_total > host_free) refuse(MemorySpace::host, free_text(host_free));
 }
 
 void MemoryPlan::allocate(MemorySpace space) {

@@ -165,7 +165,7 @@ class MemoryPlan {
   std::array<std::size_t, 2> totals_ = {0, 0};      ///< per MemorySpace
   std::array<void*, 2> base_ = {nullptr, nullptr};  ///< per MemorySpace
   std::size_t stack_bytes_ = kStackBytes;           ///< largest local memory of a thread
-  std::size_t limit_bytes_ = 0;                     ///< limit of device memory; 0 before check
+  std::size_t limit_bytes_ = 0;                     ///< limit of device memory; 0: what is free
   bool committed_ = false;
 };
 
