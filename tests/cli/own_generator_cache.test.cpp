@@ -211,13 +211,15 @@ kill -9 $$
 // folder.
 TEST_F(OwnGenerator, AReadOnlyCacheIsUsed) {
   // The administrator can write to every folder.
-  const std::string user = ::geteuid() == 0 ? "setpriv --reuid 65534 --clear-groups " : "";
+  const std::string user =
+      ::geteuid() == 0 ? "setpriv --reuid 65534 --regid 65534 --clear-groups " : "";
   if (shell(user + "'" + wellspring_path() + "' --version").exit_code != 0)
     GTEST_SKIP() << "needs setpriv, and a build folder that all users can read";
   const TemporaryFolder own, temporary;
   fs::copy_file(source_folder() / "examples/generators/walk.h", folder_ / "walk.h");
   for (const fs::path& folder : {own.path(), folder_.path()})
     fs::permissions(folder, fs::perms::others_read | fs::perms::others_exec, fs::perm_options::add);
+  fs::permissions(folder_ / "walk.h", fs::perms(0644));
   fs::permissions(temporary.path(), fs::perms::all);
   const Process::Environment in_own = environment(
       {{"WELLSPRING_CACHE", own.path().string()}, {"TMPDIR", temporary.path().string()}});
