@@ -239,9 +239,9 @@ Compiler find_program(Candidates of, const ErrorText& missing) {
 std::string run_compiler(const std::vector<std::string>& words, const fs::path& header) {
   const ChildResult result = run_program(words);
   if (result.signal != 0)
-    fail(ErrorKind::runtime,
+    fail(ErrorKind::config,
          {fmt::format("{}: the compiler was ended by signal {}", header.string(), result.signal),
-          "", "repeat the command; nothing was kept"});
+          "", "repeat the command, if the machine has enough memory; nothing was kept"});
   if (result.exit_code != 0)
     fail(ErrorKind::config, {explain_errors(result.output, header), "", ""});
   return result.output;

@@ -54,8 +54,9 @@ class ObjectCache {
   ObjectCache(const ObjectCache&) = delete;
   ObjectCache& operator=(const ObjectCache&) = delete;
 
-  /// Finds or compiles `header`, an absolute path. Waits while another process compiles it. Empty if it would have to be compiled but may
-  /// not be. Calls `announce` before it compiles, so one of several processes does.
+  /// Finds or compiles `header`, an absolute path. Waits while another process compiles it. Empty if
+  /// it would have to be compiled but may not be. Calls `announce` before it compiles, so one of
+  /// several processes does.
   std::optional<CompiledObject> get(const std::filesystem::path& header, const Target& target,
                                     MayCompile may, const std::function<void()>& announce = {});
   /// Records that the generator passed its checks, if its folder is writable.

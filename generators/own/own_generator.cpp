@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cctype>
 #include <dlfcn.h>
+#include <future>
 #include <map>
 #include <mutex>
 
@@ -149,20 +150,23 @@ void expect_lawful(const own::CompiledObject& object, const fs::path& header) {
 }
 
 /// Compiles or finds the header for CPUs, and checks it unless that was done before. The check
-/// needs a second object, which counts random numbers.
+/// needs a second object, which counts random numbers; both are compiled at the same time.
 std::optional<own::CompiledObject> prepare(own::ObjectCache& cache, const fs::path& header,
                                            own::MayCompile may, OwnCheck check) {
-  std::optional<own::CompiledObject> object = get_object(cache, header, "", may);
-  if (!object || object->checked) return object;
-  if (check == OwnCheck::run) {
-    expect_lawful(*object, header);
-    if (!WS_COUNTS_DRAWS) {  // the object does not count random numbers
-      const auto counting = cache.get(header, {.checked = true}, may);
-      if (!counting) return std::nullopt;
-      if (counting->hash != object->hash) refuse_change(header);
-      expect_lawful(*counting, header);
-    }
-  }
+  std::optional<own::CompiledObject> object = get_object(cache, header, "", own::MayCompile::no);
+  if (object ? object->checked : may == own::MayCompile::no) return object;
+  const bool counts = check == OwnCheck::run && !WS_COUNTS_DRAWS;  // otherwise, `object` counts
+  own::ObjectCache second_cache;
+  std::future<std::optional<own::CompiledObject>> second;
+  if (counts)
+    second = std::async(std::launch::async,
+                        [&] { return second_cache.get(header, {.checked = true}, may); });
+  if (!object) object = get_object(cache, header, "", may);
+  const auto counting = counts ? second.get() : object;
+  if (!counting) return std::nullopt;
+  if (counting->hash != object->hash) refuse_change(header);
+  if (check == OwnCheck::run) expect_lawful(*object, header);
+  if (counts) expect_lawful(*counting, header);
   cache.mark_checked(*object);
   return object;
 }
