@@ -42,9 +42,10 @@ double warm_up(const Work& work) {
   return previous;
 }
 
-}  // namespace
-
-namespace {
+/// Number of runs that fill a window of this length, if one takes `once` seconds.
+int times_in(double window, double once) {
+  return std::max(1, static_cast<int>(std::round(window / std::max(once, 1e-9))));
+}
 
 struct Pairs {
   std::vector<double> rates, reference;  ///< per window
@@ -54,16 +55,14 @@ struct Pairs {
 Pairs measure_pairs(const Work& work, const Work& reference, int repeats) {
   const double work_once = warm_up(work), reference_once = warm_up(reference);
   const double window = std::max({kShortestWindow, work_once, reference_once});
-  const auto times_of = [&](double once) {
-    return std::max(1, static_cast<int>(std::round(window / std::max(once, 1e-9))));
-  };
   struct Timed {
     const Work& work;
     int times;
     std::vector<double> rates = {};
     void window() { rates.push_back(work.work * times / seconds_of(work, times)); }
   };
-  Timed work_part{work, times_of(work_once)}, reference_part{reference, times_of(reference_once)};
+  Timed work_part{work, times_in(window, work_once)};
+  Timed reference_part{reference, times_in(window, reference_once)};
   const ProcessorTimes before = processor_times();
   for (int i = 0; i < repeats; ++i) {
     Timed& first = i % 2 == 0 ? work_part : reference_part;
@@ -86,6 +85,14 @@ Row row_of(const std::string& name, const std::string& unit, const Pairs& pairs)
 }
 
 }  // namespace
+
+double rate_of(const Work& work) {
+  const int times = times_in(kShortestWindow, warm_up(work));
+  std::vector<double> rates;
+  for (int i = 0; i < kUsualPairs; ++i)
+    rates.push_back(work.work * times / seconds_of(work, times));
+  return spread_of(rates).median;
+}
 
 Row measure(const std::string& name, const std::string& unit, const Work& work,
             const Reference& bound, int repeats) {

@@ -88,6 +88,9 @@ struct Reference {
 inline constexpr double kShortestWindow = 0.02;  ///< seconds; clock and scheduler add < 1 %
 inline constexpr int kUsualPairs = 11;
 
+/// Units per second: the median of windows of at least kShortestWindow, after a warm-up.
+double rate_of(const Work& work);
+
 /// Warms up both until two runs agree, then measures `repeats` pairs of windows, one window of
 /// each. The two windows of a pair have equal length, at least kShortestWindow, so that both see
 /// the same load. They alternate in going first.

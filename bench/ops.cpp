@@ -2,54 +2,25 @@
 // operations with a copy of the same number of bytes.
 #include "kernels/ops/ops.h"
 
+#include "bench/large_product.h"
 #include "bench/measure.h"
 #include "kernels/ops/attention.h"
 #include "kernels/random/random_memory.h"
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <memory>
+#include <functional>
+#include <string>
 
 namespace wellspring::bench {
 namespace {
 
 constexpr double kGiga = 1e9;
 
-/// A square matrix product, large enough to be bound by arithmetic.
-class LargeProduct {
- public:
-  explicit LargeProduct(Device device) : bench_(device), side_(device.is_cuda() ? 8192 : 1024) {
-    ops::DenseSpec spec;
-    spec.rows = side_;
-    spec.in = spec.out = static_cast<int>(side_);
-    spec.bias = false;
-    spec.compute = spec.output = bench_.compute;
-    dense_ = ops::Dense::plan(spec, bench_.stream);
-    x_ = bench_.tensor(side_ * side_);
-    w_ = bench_.tensor(side_ * side_);
-    y_ = bench_.tensor(side_ * side_);
-    scratch_ = bench_.bytes(dense_->workspace_bytes());
-    bench_.commit();
-  }
-
-  /// In GFLOP. Valid while this object lives.
-  Reference bound() {
-    const auto run = [this] {
-      dense_->forward(bench_.stream, x_.data(), w_.data(), nullptr, y_.data(),
-                      {scratch_.data(), dense_->workspace_bytes()});
-    };
-    return {"a large product", {run, 2 * std::pow(static_cast<double>(side_), 3) / kGiga, [this] {
-                                  bench_.stream.synchronize();
-                                }}};
-  }
-
- private:
-  RandomMemory bench_;
-  std::int64_t side_;
-  std::unique_ptr<ops::Dense> dense_;
-  Planned<std::byte> x_, w_, y_, scratch_;
-};
+/// The bound of convolutions and attention, in GFLOP. Valid while the product lives.
+Reference bound_by(LargeProduct& product) {
+  return {"a large product", product.work(product.operations() / kGiga)};
+}
 
 struct ConvolutionCase {
   std::int64_t batch;
@@ -76,7 +47,7 @@ void bench_convolution(Report& report, const Filter& filter, const ConvolutionCa
   const auto bias = bench.floats(shape.out), dbias = bench.floats(shape.out);
   const auto scratch = bench.bytes(conv->workspace_bytes());
   bench.commit();
-  LargeProduct product(report.device);
+  LargeProduct product(report.device, bench.compute);
   const ops::Workspace workspace{scratch.data(), conv->workspace_bytes()};
   const auto float_of = [](const Planned<std::byte>& block) {
     return reinterpret_cast<float*>(block.data());
@@ -84,7 +55,7 @@ void bench_convolution(Report& report, const Filter& filter, const ConvolutionCa
   const double work = 2.0 * static_cast<double>(pixels * weights) / kGiga;
   const auto add = [&](const char* part, const std::function<void()>& run) {
     report.add(measure(name + " " + part, "GFLOP/s",
-                       {run, work, [&] { bench.stream.synchronize(); }}, product.bound()));
+                       {run, work, [&] { bench.stream.synchronize(); }}, bound_by(product)));
   };
   add("forward", [&] {
     conv->forward(bench.stream, x.data(), w.data(), float_of(bias), y.data(), workspace);
@@ -109,14 +80,14 @@ void bench_attention(Report& report, const Filter& filter, const ops::AttentionS
   const auto saved = bench.bytes(attention->saved_bytes()),
              scratch = bench.bytes(attention->workspace_bytes());
   bench.commit();
-  LargeProduct product(report.device);
+  LargeProduct product(report.device, bench.compute);
   const ops::Workspace workspace{scratch.data(), attention->workspace_bytes()};
   // Two matrix products, and five for the gradient.
   const double work = 2.0 * static_cast<double>(values * spec.tokens) / kGiga;
   const auto add = [&](const char* part, double products, const std::function<void()>& run) {
     report.add(measure(name + " " + part, "GFLOP/s",
                        {run, products * work, [&] { bench.stream.synchronize(); }},
-                       product.bound()));
+                       bound_by(product)));
   };
   const auto forward = [&] {
     attention->forward(bench.stream, qkv.data(), nullptr, y.data(), saved.data(), workspace);

@@ -1,6 +1,6 @@
 // `wellspring diagnose`: the throughput ladder of a configuration, and what holds its training back.
 #include "bench/machine.h"
-#include "bench/measure.h"
+#include "bench/machine_rates.h"
 #include "cli/command.h"
 #include "cli/local_ranks.h"
 #include "cli/options.h"
@@ -16,7 +16,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,33 +33,14 @@ struct DiagnoseArguments {
   bool sweep = false;
 };
 
-/// Bytes per second, read and written, of a copy larger than the caches.
-double copy_rate(Device device) {
-  using Clock = std::chrono::steady_clock;
-  constexpr std::size_t kBytes = std::size_t{256} << 20;
-  constexpr double kSeconds = 0.2;
-  bench::MemoryTraffic traffic(device, bench::MemoryTraffic::Kind::copy, kBytes);
-  const bench::Work work = traffic.work(kBytes);
-  work.run();  // touches the memory
-  work.wait();
-  const auto begin = Clock::now();
-  double bytes = 0, seconds = 0;
-  while (seconds < kSeconds) {
-    work.run();
-    work.wait();
-    bytes += work.work;
-    seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  }
-  return bytes / seconds;
-}
-
 std::vector<MachineRate> machine_rates(const TrainingLadder& training) {
-  std::vector<MachineRate> rates = {{"memory copy, read and written:",
-                                     copy_rate(Device::parse(training.config().device)), "B/s"}};
+  std::vector<MachineRate> rates = bench::machine_rates(Device::parse(training.config().device));
   if (const auto decoding = training.decoding_rate())
-    rates.push_back({"reading and decoding by one thread:", *decoding, "images/s"});
-  if (const auto storage = training.storage_rate())
-    rates.push_back({"storage, files one after the other:", *storage, "B/s"});
+    rates.push_back({"reading and decoding, one thread", *decoding, "images/s"});
+  if (const auto reading = training.reading_rates()) {
+    rates.push_back({"storage, cold, one thread", reading->cold, "B/s", reading->not_cold});
+    rates.push_back({"storage, warm, one thread", reading->warm, "B/s", reading->not_cold});
+  }
   return rates;
 }
 

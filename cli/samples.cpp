@@ -56,15 +56,6 @@ bool is_generator(const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// True for a folder, and for a file or shards that a format recognises by name.
-bool is_dataset(const std::string& name) {
-  std::error_code unreadable;  // then it is not a folder
-  return !has_yaml_name(name) && (std::filesystem::is_directory(name, unreadable) ||
-                                  std::ranges::any_of(format_registry(), [&](const auto& format) {
-                                    return format.matches(name);
-                                  }));
-}
-
 /// The folder of a run contains pictures, but is not a data set.
 void refuse_run_folder(const std::string& name) {
   const std::filesystem::path configuration = std::filesystem::path(name) / "config.resolved.yaml";
@@ -170,18 +161,10 @@ std::unique_ptr<SampleReader> open_rows(const SampleOptions& options,
   refuse_if(options.split.has_value(), "--split", "write split=NAME for folders of images");
   refuse_if(options.step.has_value(), "--step", "select the first row with --first");
   require_not_an_input(options.out, {options.what});
-  DatasetRequest request{.path = options.what, .place = {"command line"}};
-  for (const std::string& text : options.settings) {
-    ParamSetting setting = parse_setting(text, "resize=64");
-    if (setting.name == "format") {
-      request.format = find_format(setting.value, request.place).name;
-    } else {
-      setting.place = request.place;
-      request.settings.push_back(std::move(setting));
-    }
-  }
-  if (request.format.empty()) request.format = format_of(request.path).name;
-  check_format_settings(request.format, request.settings);
+  std::vector<ParamSetting> settings;
+  for (const std::string& text : options.settings)
+    settings.push_back(parse_setting(text, "resize=64"));
+  DatasetRequest request = dataset_request(options.what, settings, {"command line"});
   request.threads = options.threads.value_or(0);
   auto rows = std::make_unique<DatasetReader>(request, options.first.value_or(0), options.count);
   const std::uint64_t most = options.count ? 0 : count(rows->layout().kind);
@@ -293,7 +276,7 @@ std::unique_ptr<SampleReader> open_samples(const SampleOptions& options,
                                            const std::function<std::uint64_t(SampleKind)>& count) {
   if (names_generator(options)) return open_generator(options, count);
   refuse_run_folder(options.what);
-  if (is_dataset(options.what)) return open_rows(options, count);
+  if (!has_yaml_name(options.what) && names_dataset(options.what)) return open_rows(options, count);
   if (!is_configuration(options.what)) refuse_name(options.what);
   return open_configuration(options, count);
 }

@@ -26,10 +26,6 @@ struct StatsArguments {
   bool json = false;
 };
 
-std::uint64_t usual_count(SampleKind kind) {
-  return kind == SampleKind::image ? 4096 : 20'000;
-}
-
 int run(const StatsArguments& options) {
   if (options.samples.plane)
     fail(ErrorKind::config, {"stats does not measure dense labels", "", "remove --plane"});
@@ -37,7 +33,7 @@ int run(const StatsArguments& options) {
   if (options.against) stored = read_profile(*options.against);
   SampleOptions samples = options.samples;
   samples.out = options.out;
-  const auto reader = open_samples(samples, usual_count);
+  const auto reader = open_samples(samples, usual_profile_samples);
   if (!options.out.empty()) require_creatable(options.out);
   DataProfile profile;
   const bool done = watch("stats", *reader, [&](const auto& progress) {

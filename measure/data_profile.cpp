@@ -296,6 +296,10 @@ std::uint64_t Histogram::total() const {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
 
+std::uint64_t usual_profile_samples(SampleKind kind) {
+  return kind == SampleKind::image ? 4096 : 20'000;
+}
+
 DataProfile profile_of(SampleReader& reader, const DataProfile* against,
                        const std::function<void(std::uint64_t)>& progress) {
   std::vector<SourceProfiler> sources;
@@ -343,13 +347,17 @@ Json to_json(const DataProfile& profile) {
 }
 
 DataProfile read_profile(const std::filesystem::path& path) {
+  return parse_profile(read_text(path), path.string());
+}
+
+DataProfile parse_profile(const std::string& text, const std::string& name) {
   const auto refuse = [&](const std::string& why) {
-    fail(ErrorKind::data, {path.string() + ": not a profile of samples", why,
+    fail(ErrorKind::data, {name + ": not a profile of samples", why,
                            "write one with wellspring stats ... --out FILE"});
   };
   DataProfile profile;
   try {
-    const Json json = Json::parse(read_text(path));
+    const Json json = Json::parse(text);
     profile.title = json.at("profile").get<std::string>();
     for (const Json& given : json.at("sources")) {
       SourceProfile source{given.at("name").get<std::string>(),

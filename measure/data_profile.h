@@ -44,13 +44,17 @@ struct DataProfile {
   std::vector<SourceProfile> sources;  ///< those with samples
 };
 
+/// Number of samples of this kind that a profile has, unless the caller says otherwise.
+std::uint64_t usual_profile_samples(SampleKind kind);
+
 /// Reads all samples. Images are profiled before normalisation. `against` sets the bins of the
 /// columns that it has. `progress` receives the number of finished samples.
 DataProfile profile_of(SampleReader& reader, const DataProfile* against,
                        const std::function<void(std::uint64_t)>& progress);
 
 nlohmann::ordered_json to_json(const DataProfile& profile);
-/// Errors (data): not a profile.
+/// Errors (data): not a profile. `name`: of the text, for messages.
+DataProfile parse_profile(const std::string& text, const std::string& name);
 DataProfile read_profile(const std::filesystem::path& path);
 
 /// Probability that a comparison reports drift although both profiles are independent samples of one

@@ -56,9 +56,31 @@ std::vector<RungResult> rungs_of(const DiagnosisReport& report) {
   return rungs;
 }
 
-std::string machine_text(const MachineRate& rate) {
-  return fmt::format("{} {}{}{}", rate.what, human_count(rate.rate), rate.unit == "B/s" ? "" : " ",
-                     rate.unit);
+std::string value_text(const MachineRate& rate) {
+  if (!rate.rate) return "none: " + rate.reason;
+  const bool symbol = rate.unit == "B/s" || rate.unit == "FLOP/s";  // takes the prefix: "8.9 GB/s"
+  const std::string count = human_count(*rate.rate);
+  const bool prefixed = count.find(' ') != std::string::npos;
+  return count + (symbol && prefixed ? "" : " ") + rate.unit;
+}
+
+std::vector<std::string> machine_lines(const DiagnosisReport& report) {
+  std::size_t width = 0;
+  for (const MachineRate& rate : report.machine) width = std::max(width, rate.what.size());
+  std::vector<std::string> lines;
+  for (const MachineRate& rate : report.machine)
+    lines.push_back(fmt::format("{:<{}}  {}", rate.what, width, value_text(rate)));
+  return lines;
+}
+
+nlohmann::ordered_json json_of(const MachineRate& rate) {
+  nlohmann::ordered_json json = {{"what", rate.what}, {"rate", nullptr}, {"unit", rate.unit}};
+  if (rate.rate) {
+    json["rate"] = *rate.rate;
+  } else {
+    json["reason"] = rate.reason;
+  }
+  return json;
 }
 
 std::string cause_text(const Cause& cause) {
@@ -214,8 +236,6 @@ const RungResult& best_of_sweep(const Ladder& sweep) {
 std::string to_text(const DiagnosisReport& report) {
   std::string text = fmt::format("{}\n{}\n\n", report.title, report.lead);
   text += ladder_text(rungs_of(report));
-  std::vector<std::string> machine;
-  for (const MachineRate& rate : report.machine) machine.push_back(machine_text(rate));
   text +=
       fmt::format("\n{}: data cost {} of the rate{}\n", verdict_text(report.diagnosis),
                   percent(report.diagnosis.lost), between(report.diagnosis.lost_interval, 100, 1));
@@ -224,7 +244,7 @@ std::string to_text(const DiagnosisReport& report) {
   if (report.sweep)
     text += fmt::format("\nSweep\n{}best: {}\n", ladder_text(report.sweep->rungs),
                         best_of_sweep(*report.sweep).name);
-  text += list_text("This machine, now", machine);
+  text += list_text("This machine, now", machine_lines(report));
   return text + list_text("Caveats", caveats(report));
 }
 
@@ -238,8 +258,7 @@ nlohmann::ordered_json to_json(const DiagnosisReport& report) {
                       {"drop_interval", to_json(std::optional(cause.interval))},
                       {"gain", cause.gain},
                       {"confirmed", cause.confirmed}});
-  for (const MachineRate& rate : report.machine)
-    machine.push_back({{"what", rate.what}, {"rate", rate.rate}, {"unit", rate.unit}});
+  for (const MachineRate& rate : report.machine) machine.push_back(json_of(rate));
   constexpr std::array kClasses = {"not", "moderately", "highly", "inconclusive"};
   nlohmann::ordered_json json = {
       {"name", report.title},
@@ -308,9 +327,11 @@ std::string to_html(const DiagnosisReport& report) {
   };
   table("Ladder", rungs_of(report));
   if (report.sweep) table("Sweep", report.sweep->rungs);
-  std::vector<std::string> machine;
-  for (const MachineRate& rate : report.machine) machine.push_back(machine_text(rate));
-  list("This machine, now", machine);
+  if (!report.machine.empty()) body += "<h2>This machine, now</h2>\n<table>\n";
+  for (const MachineRate& rate : report.machine)
+    body += fmt::format("<tr><td>{}</td><td class=\"number\">{}</td></tr>\n",
+                        html_escape(rate.what), html_escape(value_text(rate)));
+  if (!report.machine.empty()) body += "</table>\n";
   list("Caveats", caveats(report));
   return page_html("wellspring diagnose: " + report.title, report.lead, body);
 }

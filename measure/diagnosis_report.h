@@ -15,9 +15,10 @@ namespace wellspring {
 
 /// A rate of this machine, measured in the same run.
 struct MachineRate {
-  std::string what;  ///< "memory copy, read and written"
-  double rate = 0;
-  std::string unit;  ///< "B/s", "images/s"
+  std::string what;            ///< "memory copy, read and written"
+  std::optional<double> rate;  ///< nullopt: see `reason`
+  std::string unit;            ///< "B/s", "FLOP/s", "images/s"
+  std::string reason = {};     ///< without a rate
 };
 
 /// The configuration against itself with one change.

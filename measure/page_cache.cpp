@@ -4,12 +4,43 @@
 #include <fcntl.h>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <unistd.h>
 
 namespace wellspring {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// Bytes read so far, and the time that it took.
+struct ReadRun {
+  std::uint64_t bytes = 0;
+  double seconds = 0;
+
+  double rate() const { return static_cast<double>(bytes) / seconds; }
+  /// Reads the files in order until `most_seconds` or `most_bytes` are reached.
+  void read(const std::vector<fs::path>& files, double most_seconds,
+            std::uint64_t most_bytes = std::numeric_limits<std::uint64_t>::max()) {
+    using Clock = std::chrono::steady_clock;
+    const auto begin = Clock::now();
+    const double seconds_before = seconds;
+    std::vector<char> buffer(std::size_t{1} << 20);
+    const auto ended = [&] {
+      seconds = seconds_before + std::chrono::duration<double>(Clock::now() - begin).count();
+      return seconds >= most_seconds || bytes >= most_bytes;
+    };
+    for (const fs::path& path : files) {
+      for (std::ifstream file(path, std::ios::binary);
+           !ended() && file.read(buffer.data(), std::ssize(buffer)).gcount() > 0;)
+        bytes += static_cast<std::uint64_t>(file.gcount());
+      if (ended()) return;
+    }
+  }
+};
+
+}  // namespace
 
 std::vector<fs::path> files_below(const fs::path& path) {
   std::error_code error;  // unlisted files stay in the cache, which the counted bytes show
@@ -42,26 +73,27 @@ std::optional<BytesRead> bytes_read() {
   return BytesRead{*calls, *storage};
 }
 
-std::optional<double> storage_rate(const std::vector<fs::path>& files) {
-  using Clock = std::chrono::steady_clock;
-  constexpr double kSeconds = 0.5;
+ReadingRates reading_rates(const std::vector<fs::path>& files) {
+  constexpr double kSeconds = 0.5, kShortest = 0.1;
   drop_from_page_cache(files);
   const std::optional<BytesRead> before = bytes_read();
-  if (!before) return std::nullopt;
-  const auto begin = Clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
-  std::vector<char> buffer(std::size_t{1} << 20);
-  std::uint64_t bytes = 0;
-  for (const fs::path& path : files) {
-    for (std::ifstream file(path, std::ios::binary);
-         seconds() < kSeconds && file.read(buffer.data(), std::ssize(buffer)).gcount() > 0;)
-      bytes += static_cast<std::uint64_t>(file.gcount());
-    if (seconds() >= kSeconds) break;
-  }
-  const double rate = static_cast<double>(bytes) / seconds();
+  ReadRun first;
+  first.read(files, kSeconds);
+  if (first.bytes == 0) return {{}, "there are no bytes to read", {}};
+  ReadingRates rates;
   // Half of the bytes: the kernel may have kept some pages.
-  if (bytes == 0 || 2 * (bytes_read()->storage - before->storage) < bytes) return std::nullopt;
-  return rate;
+  if (!before) {
+    rates.not_cold = "the system does not count bytes from storage";
+  } else if (2 * (bytes_read()->storage - before->storage) < first.bytes) {
+    rates.not_cold = "the page cache kept the files";
+  } else {
+    rates.cold = first.rate();
+  }
+  ReadRun again;
+  do again.read(files, kSeconds, again.bytes + first.bytes);
+  while (again.seconds < kShortest);
+  rates.warm = again.rate();
+  return rates;
 }
 
 }  // namespace wellspring

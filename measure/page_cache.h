@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace wellspring {
@@ -23,8 +24,14 @@ struct BytesRead {
 /// Bytes read by this process (/proc/self/io); nullopt if the system does not count them.
 std::optional<BytesRead> bytes_read();
 
-/// Bytes per second at which these files come from storage, read one after the other for at most
-/// half a second; nullopt if the page cache keeps them.
-std::optional<double> storage_rate(const std::vector<std::filesystem::path>& files);
+/// Bytes per second of files that one thread reads one after the other.
+struct ReadingRates {
+  std::optional<double> cold;  ///< from storage
+  std::string not_cold;        ///< reason without `cold`
+  std::optional<double> warm;  ///< from the page cache; nullopt if the files have no bytes
+};
+/// Reads for at most half a second each: first after the page cache has dropped the files, then the
+/// same bytes again.
+ReadingRates reading_rates(const std::vector<std::filesystem::path>& files);
 
 }  // namespace wellspring

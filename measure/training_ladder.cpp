@@ -5,7 +5,6 @@
 #include "kernels/runtime/device.h"
 #include "kernels/runtime/host_limits.h"
 #include "kernels/runtime/threads.h"
-#include "measure/page_cache.h"
 
 #include <fmt/format.h>
 
@@ -224,8 +223,9 @@ std::vector<std::filesystem::path> TrainingLadder::streamed_files() const {
   return files;
 }
 
-std::optional<double> TrainingLadder::storage_rate() const {
-  return wellspring::storage_rate(streamed_files());
+std::optional<ReadingRates> TrainingLadder::reading_rates() const {
+  if (!streams()) return std::nullopt;
+  return wellspring::reading_rates(streamed_files());
 }
 
 ColdFiles TrainingLadder::measure_cold(LadderLimits limits) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "measure/ladder.h"
+#include "measure/page_cache.h"
 #include "train/config/run_config.h"
 #include "train/metrics/observer.h"
 #include "train/trainer.h"
@@ -37,9 +38,8 @@ class TrainingLadder {
   std::vector<Rung> sweep();
   /// Measures the configuration while the page cache has none of its files, with the ceiling.
   ColdFiles measure_cold(LadderLimits limits);
-  /// Bytes per second of sequential reading; nullopt if nothing is streamed, or if the page cache
-  /// keeps the files.
-  std::optional<double> storage_rate() const;
+  /// Rates of reading the streamed files; nullopt if nothing is streamed.
+  std::optional<ReadingRates> reading_rates() const;
   /// Samples per second that one thread reads and decodes; nullopt if nothing is encoded.
   std::optional<double> decoding_rate() const;
 

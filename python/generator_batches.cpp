@@ -57,6 +57,7 @@ GeneratorBatches::GeneratorBatches(const Settings& settings)
     : entry_(find_generator(settings.generator, {kPlace})),
       source_(open(settings, entry_)),
       stream_(settings.device, settings.threads),
+      augmented_(!settings.augmentations.list.empty()),
       normalised_(!settings.augmentations.normalisation.is_identity()) {}
 
 std::shared_ptr<BatchMemory> GeneratorBatches::memory(std::int64_t rows, ElementType type) {
@@ -119,13 +120,19 @@ void GeneratorBatches::emit(Stream& stream, First first, const TypedBatch& wante
     done.wait(stream);
   }
   latest_ = &stream;
-  const RangeSlots range{first.id, 0, batch.size, slots_.data()};
+  const auto assign = [&](const auto& slots) {
+    if (stream.device().is_cuda() || batch.size > kFewRows)
+      return map(stream, "slots", batch.size, slots);
+    for (std::int64_t row = 0; row < batch.size; ++row) slots(row);
+  };
   if (first.words != nullptr) {
-    map(stream, "slots", batch.size, DeviceRangeSlots{first.words, slots_.data()});
-  } else if (stream.device().is_cpu() && batch.size <= kFewRows) {
-    for (std::int64_t row = 0; row < batch.size; ++row) range(row);
+    assign(DeviceRangeSlots{first.words, slots_.data()});
+  } else if (first.passes.plain()) {
+    assign(RangeSlots{first.id, 0, batch.size, slots_.data()});
   } else {
-    map(stream, "slots", batch.size, range);
+    const auto repeat = static_cast<std::uint32_t>(first.passes.repeat);
+    const std::uint64_t pass = static_cast<std::uint64_t>(first.passes.epoch) * kOrdinals;
+    assign(RepeatedSlots{first.id, repeat, pass + first.id * repeat, slots_.data()});
   }
   if (batch.layout.kind == SampleKind::set) batch.overflow = overflow_.data();
   const float* given = latents.empty() ? nullptr : latents.data();
@@ -140,11 +147,21 @@ void GeneratorBatches::emit(Stream& stream, First first, const TypedBatch& wante
                 wanted.view.x);
 }
 
-void GeneratorBatches::make(std::uint64_t first, const TypedBatch& batch,
+void GeneratorBatches::expect_passes_differ(const Passes& passes) const {
+  if (augmented_ || passes.plain()) return;
+  fail(ErrorKind::config,
+       {passes.repeat > 1 ? fmt::format("repeat = {} needs augmentation", passes.repeat)
+                          : fmt::format("epoch = {} needs augmentation", passes.epoch),
+        "without it, the same samples would be repeated",
+        entry_.kind == SampleKind::image ? "make the generator with augment=[...], or leave it out"
+                                         : "only images are augmented; leave it out"});
+}
+
+void GeneratorBatches::make(std::uint64_t first, const TypedBatch& batch, const Passes& passes,
                             const std::vector<float>& latents) {
   expect_own_threads();
   const std::lock_guard lock(turn_);
-  emit(stream_, {first}, batch, latents);
+  emit(stream_, {first, nullptr, passes}, batch, latents);
   stream_.synchronize();
 }
 

@@ -6,6 +6,7 @@
 #include "kernels/batch/batch.h"
 #include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/stream.h"
+#include "sources/mixing/assignment.h"
 #include "sources/procedural.h"
 
 #include "python/batch_memory.h"
@@ -19,6 +20,19 @@ namespace wellspring::python {
 
 /// Number of sample ids; the largest id is one less.
 inline constexpr std::uint64_t kSampleIds = std::uint64_t{1} << 63;
+/// With passes or repeats, ids times repeats are below this, so that no two rows of a pass share an
+/// ordinal with each other or with another pass.
+inline constexpr std::uint64_t kOrdinals = kViewOrdinals;
+/// Number of passes that fit into 64-bit ordinals.
+inline constexpr std::int64_t kPasses = std::int64_t{1} << 16;
+
+/// How often samples are made. Copies differ in their augmentation only.
+struct Passes {
+  std::int64_t epoch = 0;  ///< the augmentation of this pass; that of view `epoch` in training
+  std::int64_t repeat =
+      1;  ///< copies of each sample in a row, as with `repeats` in a configuration
+  bool plain() const { return epoch == 0 && repeat == 1; }
+};
 
 class GeneratorBatches {
  public:
@@ -46,11 +60,15 @@ class GeneratorBatches {
   /// Fills `batch` with its samples, from `first`, and waits for the device. Threads may call it at the
   /// same time; they take turns. `latents`: of given_latents(); empty: drawn. Errors (config): type
   /// u8 for samples whose values are not from 0 to 1.
-  void make(std::uint64_t first, const TypedBatch& batch, const std::vector<float>& latents = {});
+  void make(std::uint64_t first, const TypedBatch& batch, const Passes& passes = {},
+            const std::vector<float>& latents = {});
+  /// Errors (config): passes or repeats without augmentation, which would be equal.
+  void expect_passes_differ(const Passes& passes) const;
   /// Id of the first sample: `id`, or two words in the device's memory (sample_id).
   struct First {
     std::uint64_t id = 0;
     const std::uint32_t* words = nullptr;
+    Passes passes = {};  ///< without words
   };
   /// Enqueues the same in the caller's stream (see Stream::borrow) without waiting. Allocates and waits
   /// only if the batch has more rows than any before it.
@@ -76,6 +94,7 @@ class GeneratorBatches {
   Stream* latest_ = nullptr;          ///< stream of the latest batch
   std::unique_ptr<MemoryPlan> plan_;
   std::int64_t rows_ = 0;  ///< number of rows that plan_ has room for
+  bool augmented_;         ///< has a list of augmentations
   bool normalised_;        ///< the values are not from SampleInfo::low to high
   Planned<float> wide_;    ///< x of batches that are converted; empty before the first
   Planned<Slot> slots_;

@@ -83,7 +83,7 @@ std::int64_t whole(const char* name, nb::handle value, std::int64_t low, std::in
 
 /// Arguments that batch() and batches() share; see kBatchHelp.
 struct BatchArguments {
-  nb::handle count, dtype, layout, out, stream;
+  nb::handle count, dtype, layout, out, stream, epoch, repeat;
 };
 
 /// A checked request for batches.
@@ -94,7 +94,25 @@ struct WantedBatch {
   std::optional<nb::dict> out;
   bool enqueues = false;  ///< in the stream `native`
   void* native = nullptr;
+  Passes passes = {};
+
+  /// Number of different samples.
+  std::int64_t samples() const { return rows / passes.repeat; }
 };
+
+Passes wanted_passes(const GeneratorBatches& self, const BatchArguments& arguments,
+                     std::int64_t rows) {
+  constexpr std::int64_t kMostRepeats = 1 << 16;
+  Passes passes;
+  passes.epoch = whole("epoch", arguments.epoch, 0, kPasses - 1);
+  passes.repeat = whole("repeat", arguments.repeat, 1, kMostRepeats);
+  if (rows % passes.repeat != 0)
+    fail(ErrorKind::config,
+         {fmt::format("repeat = {} does not divide count = {}", passes.repeat, rows),
+          "a batch has all copies of its samples", "choose a multiple"});
+  self.expect_passes_differ(passes);
+  return passes;
+}
 
 WantedBatch wanted_batch(BoundGenerator& self, const BatchArguments& arguments) {
   constexpr std::int64_t kMostRows = 1 << 24;
@@ -123,6 +141,7 @@ WantedBatch wanted_batch(BoundGenerator& self, const BatchArguments& arguments) 
     self.arrays = std::make_shared<const BatchArrays>(
         TypedBatch::empty(wanted.rows, self.layout(), wanted.type), self.device(), axes);
   wanted.arrays = self.arrays;
+  wanted.passes = wanted_passes(self, arguments, wanted.rows);
   return wanted;
 }
 
@@ -145,19 +164,26 @@ std::vector<float> latents_of(const BoundGenerator& self, nb::handle latents,
 /// Makes a batch; called without the GIL.
 void make(GeneratorBatches& self, std::uint64_t first, const TypedBatch& batch,
           const WantedBatch& wanted, const std::vector<float>& latents = {}) {
-  if (wanted.enqueues) return self.enqueue({first}, batch, wanted.native);
-  self.make(first, batch, latents);
+  if (wanted.enqueues) return self.enqueue({first, nullptr, wanted.passes}, batch, wanted.native);
+  self.make(first, batch, wanted.passes, latents);
 }
 
-std::int64_t last_first(std::int64_t rows) {
-  return static_cast<std::int64_t>(kSampleIds - static_cast<std::uint64_t>(rows));
+/// Number of sample ids that these batches may have.
+std::uint64_t ids_of(const WantedBatch& wanted) {
+  if (wanted.passes.plain()) return kSampleIds;
+  return kOrdinals / static_cast<std::uint64_t>(wanted.passes.repeat);
+}
+
+/// Largest id of the first sample of such a batch.
+std::int64_t last_first(const WantedBatch& wanted) {
+  return static_cast<std::int64_t>(ids_of(wanted) - static_cast<std::uint64_t>(wanted.samples()));
 }
 
 nb::object generator_batch(BoundGenerator& self, nb::handle first, nb::handle count,
                            nb::handle dtype, nb::handle layout, nb::handle out, nb::handle stream,
-                           nb::handle latents) {
-  const WantedBatch wanted = wanted_batch(self, {count, dtype, layout, out, stream});
-  const auto id = static_cast<std::uint64_t>(whole("first", first, 0, last_first(wanted.rows)));
+                           nb::handle latents, nb::handle epoch, nb::handle repeat) {
+  const WantedBatch wanted = wanted_batch(self, {count, dtype, layout, out, stream, epoch, repeat});
+  const auto id = static_cast<std::uint64_t>(whole("first", first, 0, last_first(wanted)));
   const std::vector<float> given = latents_of(self, latents, wanted);
   if (wanted.out) {
     const CallersBatch callers = wanted.arrays->from(*wanted.out);
@@ -208,7 +234,7 @@ class BatchIterator {
       const nb::gil_scoped_release release;
       make(generator_, first, callers_.batch, wanted_);
     }
-    first_ += static_cast<std::uint64_t>(wanted_.rows);
+    first_ += static_cast<std::uint64_t>(wanted_.samples());
     --left_;
     return nb::object(batch_).release().ptr();
   }
@@ -237,13 +263,14 @@ PyObject* next_batch(PyObject* self) {
 
 BatchIterator generator_batches(nb::handle_t<BoundGenerator> self, nb::handle count,
                                 nb::handle first, nb::handle steps, nb::handle dtype,
-                                nb::handle layout, nb::handle out, nb::handle stream) {
-  const WantedBatch wanted =
-      wanted_batch(nb::cast<BoundGenerator&>(self), {count, dtype, layout, out, stream});
-  const auto begin = static_cast<std::uint64_t>(whole("first", first, 0, last_first(wanted.rows)));
-  const auto most = static_cast<std::int64_t>(
-      std::min<std::uint64_t>((kSampleIds - begin) / static_cast<std::uint64_t>(wanted.rows),
-                              std::numeric_limits<std::int64_t>::max()));
+                                nb::handle layout, nb::handle out, nb::handle stream,
+                                nb::handle epoch, nb::handle repeat) {
+  const WantedBatch wanted = wanted_batch(nb::cast<BoundGenerator&>(self),
+                                          {count, dtype, layout, out, stream, epoch, repeat});
+  const auto begin = static_cast<std::uint64_t>(whole("first", first, 0, last_first(wanted)));
+  const auto most = static_cast<std::int64_t>(std::min<std::uint64_t>(
+      (ids_of(wanted) - begin) / static_cast<std::uint64_t>(wanted.samples()),
+      std::numeric_limits<std::int64_t>::max()));
   const std::int64_t number = steps.is_none() ? most : whole("steps", steps, 0, most);
   return {self, wanted, begin, number};
 }
@@ -262,13 +289,19 @@ stream   on a GPU: a stream of the caller (torch.cuda.Stream, or a cudaStream_t 
          a batch is allocated and freed by calls that wait for the device.
 latents  array [count, latents]: use these values instead of drawing them. Everything else of a
          sample stays as drawn, so sample i at its own latents is sample i. Latents that follow
-         from others are computed again and may be left out. Not together with stream.)";
+         from others are computed again and may be left out. Not together with stream.
+epoch    0 to 65535: pass over the samples. Each pass has other augmentations: view `epoch` of a training
+         source with the generator's seed. Needs augment.
+repeat   copies of each sample in a row, each with its own augmentation, as with `repeats` in a
+         configuration: the samples first, ..., first + count / repeat - 1. Needs augment.
+         With epoch or repeat, ids times repeat must stay below 2^48.)";
 
 constexpr const char* kBatchesHelp = R"(
 An iterator over the batches batch(first, count), batch(first + count, count), ...: `steps` of them, or all.
+With repeat, first grows by count / repeat.
 
 Every batch is the same Batch with the same arrays, and the next step overwrites them, so copy what you
-keep. This takes less time per batch than batch(). dtype, layout, out and stream: see batch().)";
+keep. This takes less time per batch than batch(). The other arguments: see batch().)";
 
 /// (name, type, shape) of the columns of a batch.
 nb::list generator_columns(const BoundGenerator& self, std::int64_t count,
@@ -302,10 +335,12 @@ void bind_generators(nb::module_& module) {
       .def("__init__", construct_generator)
       .def("batch", generator_batch, nb::arg("first"), nb::arg("count"), nb::kw_only(),
            nb::arg("dtype") = nb::none(), nb::arg("layout") = "NHWC", nb::arg("out") = nb::none(),
-           nb::arg("stream") = nb::none(), nb::arg("latents") = nb::none(), kBatchHelp)
+           nb::arg("stream") = nb::none(), nb::arg("latents") = nb::none(), nb::arg("epoch") = 0,
+           nb::arg("repeat") = 1, kBatchHelp)
       .def("batches", generator_batches, nb::arg("count"), nb::kw_only(), nb::arg("first") = 0,
            nb::arg("steps") = nb::none(), nb::arg("dtype") = nb::none(), nb::arg("layout") = "NHWC",
-           nb::arg("out") = nb::none(), nb::arg("stream") = nb::none(), kBatchesHelp)
+           nb::arg("out") = nb::none(), nb::arg("stream") = nb::none(), nb::arg("epoch") = 0,
+           nb::arg("repeat") = 1, kBatchesHelp)
       .def("_columns", generator_columns, nb::arg("count"), nb::arg("dtype"))
       .def("_describe", describe_generator)
       .def("_overflow",

@@ -12,7 +12,7 @@ from ._core import ConfigError, DataError, DeviceError, Error, __version__
 from ._diagnosis import Diagnosis, diagnose
 from ._generator import Generator, generators
 from ._mixture import Mixture
-from ._run import Picture, export, load, preview, train
+from ._run import Picture, export, load, preview, stats, train
 
 __all__ = ["Batch", "ConfigError", "DataError", "DeviceError", "Diagnosis", "Error", "Generator", "Mixture", "Picture",
-           "diagnose", "export", "generators", "load", "preview", "sbi", "train", "__version__"]
+           "diagnose", "export", "generators", "load", "preview", "sbi", "stats", "train", "__version__"]

@@ -1,10 +1,10 @@
-"""Training runs, files and pictures of samples."""
+"""Training runs; files, pictures and profiles of samples."""
 
 import json
 import os
 
 from . import _core
-from ._arguments import LARGEST_ID, device_name, image_size, setting, text, whole
+from ._arguments import LARGEST_ID, as_json, device_name, image_size, setting, text, whole
 from ._configuration import settings
 
 MOST_SAMPLES = 1 << 40
@@ -44,16 +44,33 @@ class Picture:
             file.write(self.png)
 
 
-def _samples(what, count, first, seed, size, plane, device, split, step, overrides, parameters):
-    """The samples that `what` names: a generator, or a configuration."""
+def _unused(kind, **arguments):
+    """Refuses arguments that samples of this kind do not have: {name: (value, default)}."""
+    for name, (value, default) in arguments.items():
+        if value != default:
+            raise _core.ConfigError(f"{name} is not for {kind}\n  leave it out")
+
+
+def _samples(what, count, first, seed, size, plane, device, split, step, overrides, parameters, *, usual=False):
+    """The samples that `what` names: a generator, a configuration or a data set. `usual`: without count, as many as a
+    profile has; otherwise all."""
+    named = [(key, setting(key, value)) for key, value in parameters.items()]
+    first = whole("first", first, 0, LARGEST_ID)
+    if count is not None:
+        count = whole("count", count, 1, MOST_SAMPLES)
     if isinstance(what, str) and (what.endswith(".h") or what in dict(_core.list_generators())):
         if overrides or split != "train" or step != 0:
             raise _core.ConfigError(f"overrides, split and step are for configurations, not for the generator '{what}'")
-        count = whole("count", count, 1, MOST_SAMPLES)
-        named = [(key, setting(key, value)) for key, value in parameters.items()]
-        return _core.generator_samples(what, named, image_size(size), whole("seed", seed, 0, LARGEST_ID),
-                                       whole("first", first, 0, LARGEST_ID + 1 - count), count, bool(plane),
-                                       device_name(device))
+        if count is None and not usual:
+            raise TypeError("count must be an integer, not NoneType")
+        whole("first", first, 0, LARGEST_ID + 1 - (count or 20_000))
+        return _core.generator_samples(what, named, image_size(size), whole("seed", seed, 0, LARGEST_ID), first, count,
+                                       bool(plane), device_name(device))
+    if _is_dataset(what):
+        path = os.fspath(what)
+        _unused(f"the data set {path}", seed=(seed, 0), size=(size, 64), plane=(plane, False), split=(split, "train"),
+                step=(step, 0), overrides=(list(overrides), []), device=(device_name(device), "cpu"))
+        return _core.dataset_samples(path, named, first, count, usual)
     if isinstance(what, str) and not what.endswith((".yaml", ".yml")) and not os.path.isfile(what):
         _core.Generator(what, [], (64, 64), 0, "cpu", 0, False, "{}")  # refuses the name, with the nearest one
     if parameters:
@@ -61,21 +78,33 @@ def _samples(what, count, first, seed, size, plane, device, split, step, overrid
                                 "  parameters are for generators; a configuration has overrides")
     if split not in ("train", "eval"):
         raise _core.ConfigError(f"split = '{split}' is unknown\n  choose 'train' or 'eval'")
-    if count is not None:
-        count = whole("count", count, 1, MOST_SAMPLES)
     return _core.run_samples(*settings(what, overrides, {"device": device_name(device)}), split == "eval",
-                             whole("step", step, 0, LARGEST_ID), count, bool(plane))
+                             whole("step", step, 0, LARGEST_ID), count, bool(plane), usual)
+
+
+def _is_dataset(what):
+    """True for the path of a data set. The folder of a run contains pictures, but is not a data set."""
+    if not isinstance(what, (str, os.PathLike)):
+        return False
+    path = os.fspath(what)
+    if path.endswith((".yaml", ".yml")) or not _core.names_dataset(path):
+        return False
+    configuration = os.path.join(path, "config.resolved.yaml")
+    if os.path.isfile(configuration):
+        raise _core.ConfigError(f"'{path}' is the folder of a run\n"
+                                f"  for the samples of the run, give its configuration: {configuration}")
+    return True
 
 
 def export(what, out, *, count=None, first=0, seed=0, size=64, plane=False, device="cpu", split="train", step=0,
            overrides=(), layout="", pixels="f32", channels="last", **parameters):
     """Writes samples as `wellspring export` does; returns the names of the arrays.
 
-    what    a generator (with `parameters`, first, seed, size) or a configuration, a file or a dict (with
-            overrides, split, step)
+    what    a generator (with `parameters`, first, seed, size), a configuration, a file or a dict (with
+            overrides, split, step), or the path of a data set (with the keys of its format, first)
     out     NAME.npz, NAME.h5 or NAME.trackml
     """
-    if count is None and split == "train":
+    if count is None and split == "train" and not _is_dataset(what):
         raise _core.ConfigError("count is missing\n  give the number of samples")
     for name, value, known in (("pixels", pixels, ("f32", "u8")), ("channels", channels, ("first", "last"))):
         if value not in known:
@@ -91,3 +120,29 @@ def preview(what, *, count=36, first=0, seed=0, size=64, plane=False, device="cp
             **parameters):
     """Draws samples as `wellspring preview` does: images in a grid, events as histograms. Returns a Picture."""
     return Picture(_samples(what, count, first, seed, size, plane, device, split, step, overrides, parameters).draw())
+
+
+def stats(what, *, against=None, count=None, first=0, seed=0, size=64, device="cpu", split="train", step=0, overrides=(),
+          **parameters):
+    """Measures samples as `wellspring stats` does; returns their profile as a dict.
+
+    what     a generator, a configuration or the path of a data set, with the arguments of `export`
+    against  an earlier profile to compare with: a dict, or the JSON file of `wellspring stats --out`
+    count    number of samples; by default 4,096 images or 20,000 events, or all of a data set or of held-out samples
+             if they are fewer
+
+    profile["sources"] has for each source its "name", the number of "samples", how many of them are "duplicates" (with
+    the x of an earlier one), and "columns": channels or features, label, targets and latents. Each column has its
+    "mean", "deviation" (population), "low" and "high" over the finite "values", the number of values that are
+    "not_finite", and a "histogram" with one entry per sample. Images are measured before normalisation.
+
+    With `against`, profile["drift"] says whether the samples "drifts": {"drifts": bool, "false_alarm_rate",
+    "columns": [{"source", "column", "distance", "threshold", "not_finite", "drifts"}], "not_compared"}. The test is
+    that of Kolmogorov and Smirnov for all columns together.
+    """
+    if against is not None and not isinstance(against, (dict, str, os.PathLike)):
+        raise TypeError(f"against must be a profile or the path of one, not {type(against).__name__}")
+    stored = as_json("against", against) if isinstance(against, dict) else None
+    file = None if against is None or stored is not None else os.fspath(against)
+    samples = _samples(what, count, first, seed, size, False, device, split, step, overrides, parameters, usual=True)
+    return json.loads(samples.profile(stored, file))

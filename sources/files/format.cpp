@@ -77,6 +77,29 @@ const DatasetFormat& find_format(const std::string& name, const ConfigLocation& 
                            name_advice(name, format_names())});
 }
 
+bool names_dataset(const std::filesystem::path& path) {
+  std::error_code unreadable;  // then it is not a folder
+  return std::filesystem::is_directory(path, unreadable) ||
+         std::ranges::any_of(format_registry(),
+                             [&](const auto& format) { return format.matches(path); });
+}
+
+DatasetRequest dataset_request(const std::filesystem::path& path,
+                               const std::vector<ParamSetting>& settings,
+                               const ConfigLocation& place) {
+  DatasetRequest request{.path = path, .place = place};
+  for (const ParamSetting& setting : settings) {
+    if (setting.name == "format") {
+      request.format = find_format(setting.value, place).name;
+    } else {
+      request.settings.push_back({setting.name, setting.value, place});
+    }
+  }
+  if (request.format.empty()) request.format = format_of(path).name;
+  check_format_settings(request.format, request.settings);
+  return request;
+}
+
 std::unique_ptr<Dataset> open_dataset(const DatasetRequest& request) {
   const DatasetFormat& format =
       request.format.empty() ? format_of(request.path) : find_format(request.format, request.place);

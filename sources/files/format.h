@@ -47,6 +47,14 @@ const DatasetFormat& find_format(const std::string& name, const ConfigLocation& 
 /// The format of a path. Error (data) if the name of the file does not identify it.
 const DatasetFormat& format_of(const std::filesystem::path& path);
 
+/// True for a folder, and for a file or shards whose name identifies a format.
+bool names_dataset(const std::filesystem::path& path);
+/// A request for a path, with the keys of its format; the key `format` names the format. Errors
+/// (config): see find_format and check_format_settings; (data): see format_of.
+DatasetRequest dataset_request(const std::filesystem::path& path,
+                               const std::vector<ParamSetting>& settings,
+                               const ConfigLocation& place);
+
 /// Opens `request.path` with the named format, or with the one that matches the path. Errors
 /// (data): no such path, no matching format. Other errors: the same as for DatasetFormat::open.
 std::unique_ptr<Dataset> open_dataset(const DatasetRequest& request);

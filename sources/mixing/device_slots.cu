@@ -2,3 +2,4 @@
 #include "sources/mixing/device_slots.h"
 
 WS_CUDA_MAP(wellspring::DeviceRangeSlots);
+WS_CUDA_MAP(wellspring::RepeatedSlots);

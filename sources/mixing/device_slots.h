@@ -1,5 +1,5 @@
-// Slots of consecutive samples whose first id is in device memory, so that the host need not know it.
-// Called by the Python module; host and device.
+// Slots of consecutive samples: with their first id in device memory, so that the host need not know
+// it, or with repeats. Called by the Python module; host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -20,6 +20,19 @@ struct DeviceRangeSlots {
   WS_HD void operator()(std::int64_t row) const {
     const std::uint64_t sample = sample_id(first) + static_cast<std::uint64_t>(row);
     slots[row] = {sample, sample, 0, static_cast<std::uint32_t>(row)};
+  }
+};
+
+/// Slots of `repeat` copies of each sample in a row, as SampleOrder::repeats orders them. The row is
+/// below 2^32.
+struct RepeatedSlots {
+  std::uint64_t first_sample;
+  std::uint32_t repeat;
+  std::uint64_t first_ordinal;  ///< ordinal of row 0
+  Slot* slots;
+  WS_HD void operator()(std::int64_t row) const {
+    const auto place = static_cast<std::uint32_t>(row);
+    slots[row] = {first_sample + place / repeat, first_ordinal + place, 0, place};
   }
 };
 

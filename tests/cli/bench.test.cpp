@@ -1,6 +1,7 @@
 // `bench`. No test depends on the speed of the machine.
 #include "bench/generator_batches.h"
 #include "bench/gpu_ceilings.h"
+#include "bench/large_product.h"
 #include "bench/measure.h"
 #include "generators/generator.h"
 #include "tests/cli/command.h"
@@ -18,6 +19,22 @@
 
 namespace wellspring::test {
 namespace {
+
+// 2 n^3 operations: for each of n^2 results, n products and n sums.
+TEST(LargeProduct, CountsItsOperations) {
+  bench::LargeProduct product(Device::cpu(), DType::f32, 16);
+  EXPECT_EQ(product.operations(), 8192);
+  int runs = 0;
+  const double rate = bench::rate_of({[&] { ++runs; },
+                                      3,
+                                      {},
+                                      [&](int times) {
+                                        for (int i = 0; i < times; ++i) ++runs;
+                                        return 0.5 * times;
+                                      }});
+  EXPECT_DOUBLE_EQ(rate, 6);
+  EXPECT_GT(runs, bench::kUsualPairs);
+}
 
 /// Work of about 2 ms that appends `name` to `windows` at the end of each window.
 bench::Work work_of(char name, std::string& windows) {

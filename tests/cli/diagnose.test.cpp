@@ -41,12 +41,17 @@ TEST_F(DiagnoseCommand, PrintsAndWritesTheLadderAndFailsItsGate) {
   EXPECT_EQ(outcome.exit_code, 5) << outcome.err;
   expect_parts(outcome.out, {"tiny", "16 samples per step", "resident batches", "as configured",
                              "data alone, no network", "input-bound", "memory copy",
+                             "matrix product, f32", "matrix product, bf16",
+                             "bus, host to device            none: the step runs on the CPU",
                              "'share_of_ceiling < 0'", "passed", "'wait >= 0%'", "FAILED"});
   std::ifstream file(folder_.path() / "a.json");
   const nlohmann::json json = nlohmann::json::parse(file);
   EXPECT_EQ(json["rungs"].size(), 3u);
   EXPECT_EQ(json["gates"][1]["failed"], true);
   EXPECT_TRUE(json["machine"].contains("processor"));
+  ASSERT_EQ(json["machine_rates"].size(), 4u) << "nothing is streamed";
+  for (int i = 0; i < 3; ++i) EXPECT_GT(json["machine_rates"][i]["rate"], 0) << i;
+  EXPECT_TRUE(json["machine_rates"][3]["rate"].is_null());
   EXPECT_TRUE(fs::exists(folder_.path() / "a.html"));
   EXPECT_FALSE(fs::exists(folder_.path() / "runs")) << "no run folder";
 }

@@ -81,7 +81,9 @@ TEST_F(TrainingLadders, MeasureEveryRungAndReportIt) {
   report.diagnosis = diagnose(report.ladder);
   report.cold = training.measure_cold(few_turns());
   report.sources = training.plan().sources;
-  report.machine = {{"decoding", *training.decoding_rate(), "images/s"}};
+  report.machine = {{"decoding", *training.decoding_rate(), "images/s"},
+                    {"a <copy>", 8.94e9, "B/s"},
+                    {"bus", {}, "B/s", "there is no device"}};
   EXPECT_EQ(report.ladder.turns(), static_cast<int>(kFewestForInterval));
   EXPECT_EQ(report.ladder.configured().name, "as configured");
   EXPECT_TRUE(report.diagnosis.lost_interval);
@@ -100,6 +102,12 @@ TEST_F(TrainingLadders, MeasureEveryRungAndReportIt) {
     EXPECT_NE(to_html(report).find(name), std::string::npos) << name;
   }
   EXPECT_NE(to_html(report).find("a &lt;title&gt;"), std::string::npos);
+  expect_parts(to_text(report),
+               {"This machine, now", "a <copy>  8.94 GB/s", "bus       none: there is"});
+  expect_parts(to_html(report), {"a &lt;copy&gt;</td>", "8.94 GB/s", "none: there is no device"});
+  EXPECT_EQ(json["machine_rates"][1]["rate"], 8.94e9);
+  EXPECT_TRUE(json["machine_rates"][2]["rate"].is_null());
+  EXPECT_EQ(json["machine_rates"][2]["reason"], "there is no device");
   EXPECT_EQ(to_html(report).find("http"), std::string::npos) << "the page needs no other file";
 }
 
@@ -161,6 +169,10 @@ TEST(PageCache, FindsFilesAndCountsWhatIsRead) {
   EXPECT_EQ(files_below(folder.path()).size(), 1u);
   EXPECT_EQ(files_below(folder.path() / "a/b.bin").size(), 1u);
   EXPECT_TRUE(files_below(folder.path() / "absent").empty());
+  const ReadingRates rates = reading_rates(files_below(folder.path()));
+  EXPECT_GT(rates.warm.value_or(0), 0);
+  EXPECT_NE(rates.cold.has_value(), !rates.not_cold.empty());
+  EXPECT_FALSE(reading_rates({folder.path() / "absent"}).warm);
   if (const auto before = bytes_read()) {
     drop_from_page_cache(files_below(folder.path()));
     EXPECT_GE(bytes_read()->calls, before->calls);

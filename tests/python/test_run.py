@@ -224,6 +224,89 @@ class Training(Folder):
         self.assertRaises(ws.DataError, ws.load, self.folder / "nothing")
 
 
+class Statistics(Folder):
+    def column(self, profile, name):
+        (source,) = profile["sources"]
+        return next(column for column in source["columns"] if column["name"] == name)
+
+    def test_equal_those_of_the_program(self):
+        stored = self.folder / "profile.json"
+        for what, words, arguments in (
+            ("shapes", ["--count", "200", "--size", "16", "--seed", "2", "classes=3"],
+             {"count": 200, "size": 16, "seed": 2, "classes": 3}),
+            (str(self.file), ["--split", "eval", "train.batch=8"], {"split": "eval", "overrides": "train.batch=8"}),
+        ):
+            self.run_program("stats", what, *words, "--out", str(stored))
+            self.assertEqual(ws.stats(what, **arguments), json.loads(stored.read_text()))
+
+    def test_describe_the_samples(self):
+        profile = ws.stats("gaussian_linear", count=500, seed=3)
+        batch = ws.Generator("gaussian_linear", seed=3).batch(0, 500)
+        features = [column["name"] for column in profile["sources"][0]["columns"]][: batch.x.shape[1]]
+        for values, name in zip(batch.x.T.astype(float), features):
+            column = self.column(profile, name)
+            # Sums of f32 values in f64, in another order.
+            np.testing.assert_allclose([column["mean"], column["deviation"]], [values.mean(), values.std()], rtol=0, atol=1e-9)
+            self.assertEqual((column["low"], column["high"]), (values.min(), values.max()))
+            self.assertEqual((column["values"], sum(column["histogram"]["counts"])), (500, 500))
+        self.assertEqual((profile["sources"][0]["samples"], profile["sources"][0]["duplicates"]), (500, 0))
+        self.assertNotIn("drift", profile)
+
+    def test_have_usual_numbers_of_samples(self):
+        for what, arguments, count in (("shapes", {"size": 8}, 4096), ("gaussian_linear", {}, 20_000),
+                                       (CONFIG, {"split": "eval"}, 64), (EVENTS, {"overrides": "train.steps=2000"}, 20_000)):
+            (source,) = ws.stats(what, **arguments)["sources"]
+            self.assertEqual(source["samples"], count)
+
+    def test_tell_drift(self):
+        stored = ws.stats("gaussian_linear", count=2000, seed=3)
+        same = ws.stats("gaussian_linear", count=2000, seed=3, first=10**6, against=stored)["drift"]
+        self.assertFalse(same["drifts"])
+        self.assertTrue(all(column["distance"] <= column["threshold"] for column in same["columns"]))
+        file = self.folder / "profile.json"
+        file.write_text(json.dumps(stored))
+        other = ws.stats("gaussian_linear", count=2000, seed=3, noise=3, against=file)["drift"]
+        self.assertTrue(other["drifts"])
+        self.assertTrue(any(column["drifts"] for column in other["columns"]))
+
+    def test_read_data_sets(self):
+        arrays = self.exported("gaussian_linear", "--count", 300)
+        path = self.folder / "samples.npz"
+        profile = ws.stats(path)
+        self.assertEqual(profile["sources"][0]["samples"], 300)
+        self.assertEqual(profile["sources"][0]["columns"], ws.stats("gaussian_linear", count=300)["sources"][0]["columns"])
+        self.assertEqual(ws.stats(path, first=290)["sources"][0]["samples"], 10)
+        ws.export(path, self.folder / "again.npz")
+        with np.load(self.folder / "again.npz") as again:
+            np.testing.assert_array_equal(again["x"], arrays["x"])
+
+    def test_refuse_wrong_arguments(self):
+        self.exported("shapes", "--size", 16, "--count", 8)
+        data = str(self.folder / "samples.npz")
+        (self.folder / "wrong.json").write_text("{}")
+        (self.folder / "run").mkdir()
+        (self.folder / "run" / "config.resolved.yaml").write_text("name: a")
+        for kind, words, call in (
+            (ws.ConfigError, "shaps", lambda: ws.stats("shaps")),
+            (ws.ConfigError, "clases", lambda: ws.stats("shapes", clases=3)),
+            (ws.ConfigError, "count.*range", lambda: ws.stats("shapes", count=0)),
+            (ws.ConfigError, "first.*range", lambda: ws.stats("shapes", first=2**63 - 5)),
+            (ws.ConfigError, "samples.npz.*8 rows", lambda: ws.stats(data, count=9)),
+            (ws.ConfigError, "seed is not for the data set", lambda: ws.stats(data, seed=1)),
+            (ws.ConfigError, "no key 'resise'", lambda: ws.stats(data, resise=3)),
+            (ws.ConfigError, "folder of a run.*config.resolved.yaml", lambda: ws.stats(self.folder / "run")),
+            (ws.DataError, "wrong.json: not a profile", lambda: ws.stats("shapes", count=9, against=self.folder / "wrong.json")),
+            (ws.DataError, "against: not a profile", lambda: ws.stats("shapes", count=9, against={"profile": 3})),
+            (ws.DataError, "nowhere", lambda: ws.stats("shapes", count=9, against="nowhere.json")),
+            (ws.DataError, "no column in common",
+             lambda: ws.stats("shapes", count=9, size=8, against={"profile": "a", "sources": []})),
+            (TypeError, "against must be", lambda: ws.stats("shapes", against=3)),
+            (TypeError, "config must be a path or a dict", lambda: ws.stats(3)),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(kind, "(?s)" + words):
+                call()
+
+
 class FilesAndPictures(Folder):
     def test_export_writes_the_same_file_as_the_program(self):
         names = ws.export("shapes", self.folder / "python.npz", count=5, size=16, seed=2, classes=3)

@@ -29,5 +29,21 @@ TEST(DeviceRangeSlots, EqualRangeSlotsAcrossTheLowWord) {
   }
 }
 
+TEST(RepeatedSlots, EqualTheOrderOfTrainingWithRepeats) {
+  constexpr std::int64_t kRows = 12;
+  constexpr std::uint64_t kFirst = (std::uint64_t{3} << 32) - 2;
+  for (const std::uint32_t repeats : {1U, 3U}) {
+    std::vector<Slot> slots(kRows);
+    Stream stream(Device::cpu());
+    map(stream, "slots", kRows, RepeatedSlots{kFirst, repeats, kFirst * repeats, slots.data()});
+    const SampleOrder order{.repeats = repeats};
+    for (std::size_t row = 0; row < slots.size(); ++row) {
+      EXPECT_EQ(slots[row].ordinal, kFirst * repeats + row);
+      EXPECT_EQ(slots[row].sample, order.sample(slots[row].ordinal));
+      EXPECT_EQ(slots[row].row, row);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace wellspring

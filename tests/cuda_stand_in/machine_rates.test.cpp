@@ -1,0 +1,30 @@
+// The rates of the machine, on the stand-in: every copy and product is waited for, and the bus copies from
+// page-locked memory.
+#include "bench/machine_rates.h"
+
+#include <gtest/gtest.h>
+
+namespace wellspring::bench {
+namespace {
+
+TEST(MachineRates, AreMeasuredOnADevice) {
+  for (const Device device : {Device::cuda(0), Device::cpu()}) {
+    const std::vector<MachineRate> rates = machine_rates(device, {1 << 20, 64});
+    ASSERT_EQ(rates.size(), 4U);
+    for (const MachineRate& rate : rates) {
+      const bool bus_of_cpu = device.is_cpu() && rate.what.starts_with("bus");
+      EXPECT_NE(rate.rate.has_value(), bus_of_cpu) << rate.what << rate.reason;
+      EXPECT_GT(rate.rate.value_or(1), 0) << rate.what;
+    }
+  }
+}
+
+TEST(MachineRates, SayWhichMemoryIsNotFree) {
+  const std::vector<MachineRate> rates = machine_rates(Device::cuda(0), {std::size_t{1} << 50, 64});
+  EXPECT_FALSE(rates.front().rate);
+  EXPECT_FALSE(rates.front().reason.empty());
+  EXPECT_TRUE(rates[1].rate) << rates[1].reason;
+}
+
+}  // namespace
+}  // namespace wellspring::bench
