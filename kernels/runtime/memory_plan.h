@@ -142,7 +142,8 @@ class MemoryPlan {
   std::string table() const;
   /// Checks that the plan fits, before any allocation. Throws a device error, with the table, if it
   /// exceeds `limit_bytes` of device memory (0: no limit), the free device memory less local_bytes()
-  /// or the available host memory.
+  /// or the available host memory. On a CPU, plans of at most 16 MiB are compared with `limit_bytes`
+  /// only, because reading what is available takes longer than a small batch.
   void check(std::size_t limit_bytes = 0);
   /// Calls check(), then makes one zero-filled allocation per space. Throws its errors.
   void commit(std::size_t limit_bytes = 0);

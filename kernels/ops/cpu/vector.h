@@ -28,9 +28,6 @@ using Vector = __m512;
 inline constexpr int kVector = 16;     ///< floats
 inline constexpr int kRegisters = 32;  ///< vectors
 
-inline Vector zeros() {
-  return _mm512_setzero_ps();
-}
 inline Vector all(float value) {
   return _mm512_set1_ps(value);
 }
@@ -46,15 +43,6 @@ inline void store(float* p, Vector v) {
 }
 inline void store_if(std::uint16_t mask, float* p, Vector v) {
   _mm512_mask_storeu_ps(p, mask, v);
-}
-inline Vector add(Vector a, Vector b) {
-  return _mm512_add_ps(a, b);
-}
-inline Vector subtract(Vector a, Vector b) {
-  return _mm512_sub_ps(a, b);
-}
-inline Vector times(Vector a, Vector b) {
-  return _mm512_mul_ps(a, b);
 }
 /// a * b + c, rounded once.
 inline Vector add_product(Vector a, Vector b, Vector c) {
@@ -112,9 +100,6 @@ using Vector = __m256;
 inline constexpr int kVector = 8;
 inline constexpr int kRegisters = 16;
 
-inline Vector zeros() {
-  return _mm256_setzero_ps();
-}
 inline Vector all(float value) {
   return _mm256_set1_ps(value);
 }
@@ -130,15 +115,6 @@ inline void store(float* p, Vector v) {
 }
 inline void store_if(std::uint16_t mask, float* p, Vector v) {
   if (mask != 0) _mm256_storeu_ps(p, v);  // AMD's masked stores are slow
-}
-inline Vector add(Vector a, Vector b) {
-  return _mm256_add_ps(a, b);
-}
-inline Vector subtract(Vector a, Vector b) {
-  return _mm256_sub_ps(a, b);
-}
-inline Vector times(Vector a, Vector b) {
-  return _mm256_mul_ps(a, b);
 }
 inline Vector add_product(Vector a, Vector b, Vector c) {
   return _mm256_fmadd_ps(a, b, c);
@@ -181,5 +157,18 @@ inline void transpose(Vector* rows) {
 }
 
 #endif
+
+inline Vector zeros() {
+  return Vector{};
+}
+inline Vector add(Vector a, Vector b) {
+  return a + b;
+}
+inline Vector subtract(Vector a, Vector b) {
+  return a - b;
+}
+inline Vector times(Vector a, Vector b) {
+  return a * b;
+}
 
 }  // namespace wellspring::ops::cpu::WS_VECTORS
