@@ -84,20 +84,24 @@ TEST_F(OwnGenerator, CallsOfTheCLibraryAndDoublesAreNoticed) {
   EXPECT_EQ(exact.err.find("double"), std::string::npos) << exact.err;
 }
 
+// Optimisation changes no byte, so most headers are only compiled without it.
 TEST_F(OwnGenerator, CopiesOfBuiltInGeneratorsGiveTheSameBytes) {
   for (const std::string header : {"images/noise", "images/shapes", "images/ising", "images/ifs",
                                    "events/ee_mumu", "events/ginkgo"}) {
     const std::string name = fs::path(header).filename();
-    const fs::path copy = folder_ / (name + ".h");
-    fs::copy_file(source_folder() / "generators" / (header + ".h"), copy);
+    fs::copy_file(source_folder() / "generators" / (header + ".h"), folder_ / (name + ".h"));
+    const bool optimised = name == "noise" || all_headers();
+    const auto run_copy = [&](const std::string& arguments) {
+      return optimised ? run_optimised(arguments) : run(arguments);
+    };
     // The check compiles a second object, so only the generator with dense labels is checked.
     const std::string trust = name == "shapes" ? "" : "--trust ";
-    EXPECT_EQ(run_optimised("compile " + trust + name + ".h").exit_code, 0) << name;
+    EXPECT_EQ(run_copy("compile " + trust + name + ".h").exit_code, 0) << name;
     std::vector<std::string> options = {""};
     if (name == "shapes") options.emplace_back(" --plane");
     if (name == "ee_mumu") options.emplace_back(" preset=lep_scan");
     for (const std::string& more : options)
-      EXPECT_EQ(digest(run_optimised("digest ./" + name + ".h --count 9 --seed 3" + more)),
+      EXPECT_EQ(digest(run_copy("digest ./" + name + ".h --count 9 --seed 3" + more)),
                 digest(run("digest " + name + " --count 9 --seed 3" + more)))
           << name << more;
   }

@@ -6,7 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdlib>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -155,6 +156,12 @@ TEST_F(OwnGenerator, ANewIncludedFileMeansANewGenerator) {
   const Outcome open = run("digest ./grating.h --count 2");
   EXPECT_EQ(open.exit_code, 2);
   EXPECT_NE(open.err.find("amount.h: other users can write"), std::string::npos) << open.err;
+
+  fs::remove(folder_ / "amount.h");
+  const Outcome missing = run("digest ./grating.h --count 2");
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_NE(missing.err.find("grating.h:4:10: amount.h: No such file"), std::string::npos)
+      << missing.err;
 }
 
 TEST_F(OwnGenerator, DamagedObjectsAreCompiledAgain) {
@@ -207,14 +214,41 @@ kill -9 $$
   EXPECT_NE(compile().out.find(" compiled:"), std::string::npos);
 }
 
+// The entry of a killed process is missing, and its lock and folder end with it.
+TEST_F(OwnGenerator, AKilledProcessLeavesNoEntry) {
+  const TemporaryFolder own;
+  fs::copy_file(source_folder() / "examples/generators/walk.h", folder_ / "walk.h");
+  write_script(folder_ / "slow", R"([ "$1" = --version ] && exec g++ --version
+echo $$ >written && mv written started
+exec sleep 100
+)");
+  const Process::Environment in_own = environment({{"WELLSPRING_CACHE", own.path().string()}});
+  Process killed({wellspring_path(), "compile", "--trust", "walk.h"}, folder_.path(),
+                 environment({{"WELLSPRING_CACHE", own.path().string()},
+                              {"WELLSPRING_CXX", (folder_ / "slow").string()}}));
+  while (killed.running() && !fs::exists(folder_ / "started")) ::usleep(1000);
+  killed.send(SIGKILL);
+  killed.wait();
+  ASSERT_EQ(::kill(std::stoi(slurp(folder_ / "started")), SIGKILL), 0);
+  fs::path left;
+  for (const fs::directory_entry& entry : fs::directory_iterator(own / "generators")) {
+    EXPECT_NE(entry.path().extension(), ".entry");
+    if (entry.is_directory()) left = entry.path();
+  }
+  fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  EXPECT_EQ(run("compile --trust walk.h", folder_.path(), in_own).exit_code, 0);
+  EXPECT_FALSE(fs::exists(left)) << left;
+}
+
 // Without write access, an entry is used, and a header without one is compiled into a temporary
 // folder.
 TEST_F(OwnGenerator, AReadOnlyCacheIsUsed) {
   // The administrator can write to every folder.
   const std::string user =
       ::geteuid() == 0 ? "setpriv --reuid 65534 --regid 65534 --clear-groups " : "";
-  if (shell(user + "'" + wellspring_path() + "' --version").exit_code != 0)
-    GTEST_SKIP() << "needs setpriv, and a build folder that all users can read";
+  for (const fs::path& program : {fs::path(wellspring_path()), quick_compiler()})
+    if (shell(user + "'" + program.string() + "' --version").exit_code != 0)
+      GTEST_SKIP() << "needs setpriv, and folders that all users can read";
   const TemporaryFolder own, temporary;
   fs::copy_file(source_folder() / "examples/generators/walk.h", folder_ / "walk.h");
   for (const fs::path& folder : {own.path(), folder_.path()})
@@ -286,20 +320,19 @@ class OwnGeneratorOnGpu : public OwnGenerator {
     const fs::path file = source_folder() / "generators" / (header + ".h");
     fs::copy_file(file, folder_ / file.filename(), fs::copy_options::overwrite_existing);
   }
-  /// Compiles with the user's compiler, as nvcc also calls it. Other tests check samples.
+  /// Other tests check samples.
   Outcome compile(const std::string& arguments, const std::string& nvcc = "") const {
-    return run("compile --trust " + arguments, folder_.path(),
-               {{"WELLSPRING_CXX", ""}, {"WELLSPRING_NVCC", nvcc}});
+    Process::Environment more = {{"WELLSPRING_NVCC", nvcc}};
+    if (all_headers()) more.emplace_back("WELLSPRING_CXX", "");
+    return run("compile --trust " + arguments, folder_.path(), more);
   }
 };
 
-// With WELLSPRING_OWN_HEADERS=all it compiles six headers, which takes several minutes.
 TEST_F(OwnGeneratorOnGpu, CompilesWithoutAGpu) {
-  std::vector<std::string> headers = {"images/noise"};
-  const char* const which = std::getenv("WELLSPRING_OWN_HEADERS");
-  if (which != nullptr && std::string(which) == "all")
+  std::vector<std::string> headers = {"events/ee_mumu"};
+  if (all_headers())
     for (const char* const more :
-         {"images/shapes", "images/ising", "images/ifs", "events/ginkgo", "events/ee_mumu"})
+         {"images/noise", "images/shapes", "images/ising", "images/ifs", "events/ginkgo"})
       headers.emplace_back(more);
   for (const std::string& header : headers) {
     copy(header);
@@ -311,7 +344,7 @@ TEST_F(OwnGeneratorOnGpu, CompilesWithoutAGpu) {
   }
   // Both architectures have their own objects, which need no compiler any more.
   for (const std::string arch : {"sm_90", "sm_80"}) {
-    const Outcome again = compile("noise.h --arch " + arch, "/nonexistent/nvcc");
+    const Outcome again = compile("ee_mumu.h --arch " + arch, "/nonexistent/nvcc");
     EXPECT_NE(again.out.find("already compiled"), std::string::npos) << again.err;
   }
 }
