@@ -117,6 +117,7 @@ std::vector<Message> errors_in(const std::string& messages, const fs::path& head
         kinds, [&](std::string_view word) { return line.find(word) != std::string::npos; });
     if (kind != std::end(kinds)) {
       const std::string text = line.substr(line.find(*kind) + kind->size());
+      if (text.starts_with("ld returned")) continue;  // the lines before it say why
       const std::string at = !place.empty() ? place : before.empty() ? header.string() : before;
       if (errors.empty() || errors.back().place != at) errors.push_back({at, text});
       before.clear();
@@ -411,7 +412,8 @@ std::string explain_errors(const std::string& messages, const fs::path& header) 
   constexpr std::size_t kMost = 3;
   const std::vector<Message> errors = errors_in(in_form_of_gcc(messages), header);
   if (errors.empty())
-    return fmt::format("{}: the compiler failed: {}", header.string(), messages.substr(0, 2000));
+    return fmt::format("{}: the compiler failed: {}\n  hint: {}", header.string(),
+                       messages.substr(0, 2000), hint_for(messages, header));
   std::string text;
   for (std::size_t i = 0; i < std::min(errors.size(), kMost); ++i)
     text += fmt::format("{}{}: {}", i == 0 ? "" : "\n  ", errors[i].place, errors[i].text);

@@ -109,6 +109,7 @@ TEST_F(OwnGenerator, CopiesOfBuiltInGeneratorsGiveTheSameBytes) {
 
 TEST_F(OwnGenerator, BenchComparesACopyWithTheBuiltInGenerator) {
   fs::copy_file(source_folder() / "generators/images/noise.h", folder_ / "noise.h");
+  compile("noise.h");
   const Outcome copy =
       run("bench generators ./noise.h law=uniform --batch 64 --size 64 --repeats 1");
   EXPECT_EQ(copy.exit_code, 0) << copy.err;
@@ -125,6 +126,7 @@ TEST_F(OwnGenerator, AChangedCopyOfABuiltInGeneratorIsNotTheBuiltInOne) {
   spill(folder_ / "noise.h",
         replaced(slurp(source_folder() / "generators/images/noise.h"),
                  "colour.r[i] = math::fma(width,", "colour.r[i] = 0.5f * math::fma(width,"));
+  compile("noise.h");
   EXPECT_NE(digest(run("digest ./noise.h --count 4 law=uniform")),
             digest(run("digest noise --count 4 law=uniform")));
 }

@@ -45,6 +45,8 @@ TEST_F(BrokenHeader, IsReportedWithPlaceAndRemedy) {
       {"#pragma once", "#pragma once\n#include \"missing.h\"", "searched for next to the header"},
       {"#pragma once", "#pragma once\n#error not finished", "grating.h:4:2: #error not finished"},
       {"#pragma once", "#include \"grating.h\"", "#include nested depth"},
+      {"struct Grating {", "asm(\".globl twice\\ntwice: twice:\");\nstruct Grating {",
+       "already defined"},
       {"turn.cosine / period", "turn.cosine / period +", "grating.h:61:35: expected"},
       {"float contrast", "flot contrast", "grating.h:16:5: 'flot' does not name a type"},
       {"info.summary", "info.summery", "did you mean 'summary'"},

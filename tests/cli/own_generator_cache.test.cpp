@@ -43,6 +43,7 @@ TEST_F(OwnGenerator, TrainsAndResumesOnlyWithTheSameHeader) {
   const fs::path header = folder_ / "configs/grating.h";
   const std::string text = slurp(source_folder() / "examples/generators/grating.h");
   spill(header, text);
+  compile("configs/grating.h");
   const std::string train = "train configs/run.yaml out=run";
   ASSERT_EQ(run(train).exit_code, 0);
   EXPECT_NE(slurp(folder_ / "run/report.html").find("grating"), std::string::npos);
@@ -76,6 +77,7 @@ TEST_F(OwnGenerator, ItsTextIsStoredOnRequest) {
   fs::create_directory(folder_ / "in");
   spill(folder_ / "in/more.h", "// more: \033[2J\n");
   spill(folder_ / "run.yaml", kRun);
+  compile("grating.h");
   ASSERT_EQ(run("train run.yaml out=bare").exit_code, 0);
   ASSERT_EQ(run("train run.yaml out=run train.store_headers=true").exit_code, 0);
   ASSERT_EQ(run("export ./grating.h --count 2 --store-headers --out g.npz").exit_code, 0);
@@ -118,6 +120,7 @@ TEST_F(OwnGenerator, ItsTextIsStoredOnRequest) {
 TEST_F(OwnGenerator, TextThatCannotBeStoredIsRefusedBeforeTraining) {
   write("grating", "#pragma once", "#pragma once\n// \xff");
   spill(folder_ / "run.yaml", kRun);
+  compile("grating.h");
   const Outcome outcome = run("train run.yaml out=run train.store_headers=true");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_NE(outcome.err.find("not UTF-8"), std::string::npos) << outcome.err;
@@ -147,8 +150,10 @@ TEST_F(OwnGenerator, ANewIncludedFileMeansANewGenerator) {
   const std::string text = slurp(folder_ / "grating.h");
   spill(folder_ / "grating.h", replaced(text, "grey = 0.5f", "grey = kGrey"));
   spill(folder_ / "amount.h", "constexpr float kGrey = 0.5f;\n");
+  compile("grating.h");
   const std::string before = digest(run("digest ./grating.h --count 2"));
   spill(folder_ / "amount.h", "constexpr float kGrey = 0.4f;\n");
+  compile("grating.h");
   EXPECT_NE(digest(run("digest ./grating.h --count 2")), before);
 
   spill(folder_ / "amount.h", "constexpr float kGrey = 0.3f;\n");
@@ -321,10 +326,8 @@ class OwnGeneratorOnGpu : public OwnGenerator {
     fs::copy_file(file, folder_ / file.filename(), fs::copy_options::overwrite_existing);
   }
   /// Other tests check samples.
-  Outcome compile(const std::string& arguments, const std::string& nvcc = "") const {
-    Process::Environment more = {{"WELLSPRING_NVCC", nvcc}};
-    if (all_headers()) more.emplace_back("WELLSPRING_CXX", "");
-    return run("compile --trust " + arguments, folder_.path(), more);
+  Outcome compile_for_gpu(const std::string& arguments, const std::string& nvcc = "") const {
+    return run("compile --trust " + arguments, folder_.path(), {{"WELLSPRING_NVCC", nvcc}});
   }
 };
 
@@ -338,32 +341,32 @@ TEST_F(OwnGeneratorOnGpu, CompilesWithoutAGpu) {
     copy(header);
     const std::string name = fs::path(header).filename();
     for (const std::string arch : {"sm_90", "sm_80"}) {
-      const Outcome outcome = compile(name + ".h --arch " + arch);
+      const Outcome outcome = compile_for_gpu(name + ".h --arch " + arch);
       EXPECT_EQ(outcome.exit_code, 0) << name << outcome.err;
     }
   }
   // Both architectures have their own objects, which need no compiler any more.
   for (const std::string arch : {"sm_90", "sm_80"}) {
-    const Outcome again = compile("ee_mumu.h --arch " + arch, "/nonexistent/nvcc");
+    const Outcome again = compile_for_gpu("ee_mumu.h --arch " + arch, "/nonexistent/nvcc");
     EXPECT_NE(again.out.find("already compiled"), std::string::npos) << again.err;
   }
 }
 
 TEST_F(OwnGeneratorOnGpu, ErrorsNameThePlaceAndTheRemedy) {
   write("grating", "math::sin_turns(turns)", "0.01f * std::to_string(turns).size()");
-  const Outcome host_only = compile("grating.h --arch sm_90");
+  const Outcome host_only = compile_for_gpu("grating.h --arch sm_90");
   EXPECT_EQ(host_only.exit_code, 2);
   EXPECT_NE(host_only.err.find("grating.h:67:79: calling a __host__ function"), std::string::npos)
       << host_only.err;
   EXPECT_NE(host_only.err.find("hint: write WS_INLINE"), std::string::npos) << host_only.err;
 
-  const Outcome absent = compile("grating.h --arch sm_100", "/nonexistent/nvcc");
+  const Outcome absent = compile_for_gpu("grating.h --arch sm_100", "/nonexistent/nvcc");
   EXPECT_EQ(absent.exit_code, 2);
   EXPECT_NE(absent.err.find("set WELLSPRING_NVCC"), std::string::npos) << absent.err;
-  const Outcome unknown = compile("grating.h --arch sm_1");
+  const Outcome unknown = compile_for_gpu("grating.h --arch sm_1");
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_NE(unknown.err.find("sm_1"), std::string::npos) << unknown.err;
-  EXPECT_NE(compile("grating.h --arch 90").err.find("not like sm_90"), std::string::npos);
+  EXPECT_NE(compile_for_gpu("grating.h --arch 90").err.find("not like sm_90"), std::string::npos);
   for (const fs::directory_entry& entry : fs::directory_iterator(cache() / "generators"))
     EXPECT_FALSE(entry.is_directory()) << entry.path();
 }

@@ -54,7 +54,12 @@ class OwnGenerator : public testing::Test {
     return wellspring(split_words(arguments), folder, environment(more));
   }
   Outcome run(const std::string& arguments) const { return run(arguments, folder_.path()); }
-  /// The same with the compiler that users have.
+  /// Compiles a header without its check, which would compile a second object.
+  void compile(const std::string& header) const {
+    const Outcome outcome = run("compile --trust " + header);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  /// The same as run() with the compiler that users have.
   Outcome run_optimised(const std::string& arguments) const {
     return run(arguments, folder_.path(), {{"WELLSPRING_CXX", ""}});
   }
