@@ -86,6 +86,16 @@ def _ahead(loader):
     return (getattr(loader, "num_workers", 0) or 0) * (getattr(loader, "prefetch_factor", 0) or 0)
 
 
+def _shapes(batch):
+    """Shapes of the arrays of a batch: of a tuple, list or dict, the shapes in it."""
+    if isinstance(batch, dict):
+        batch = list(batch.values())
+    if isinstance(batch, (tuple, list)):
+        return tuple(_shapes(part) for part in batch)
+    shape = getattr(batch, "shape", None)
+    return None if shape is None else tuple(shape)
+
+
 class Diagnosis:
     """The result of diagnose(). print() shows the report.
 
@@ -151,6 +161,10 @@ def diagnose(step, loader, *, cached=None, samples=None, seconds=60, resident=8,
         kept.append(next(batches))
     samples = getattr(loader, "batch_size", None) if samples is None else samples
     notes = ["a batch counts as one sample: samples= says how many it has"] if samples is None else []
+    shapes = len({_shapes(batch) for batch in kept})
+    if shapes > 1:
+        notes.append(f"the first {len(kept)} batches have {shapes} different shapes: if the time of a step depends on the "
+                     "shape, the ceiling is the mean over these batches only")
     samples = 1 if samples is None else whole("samples", samples, 1, 1 << 40)
 
     def rung(name, stage, batches, ahead=0, step=step, apart=False):
