@@ -4,10 +4,10 @@
 #include "cli/command.h"
 #include "cli/local_ranks.h"
 #include "cli/options.h"
+#include "cli/run_trace.h"
 #include "cli/terminal.h"
 #include "cli/work_bar.h"
 #include "core/io/files.h"
-#include "core/measure/trace.h"
 #include "core/version.h"
 #include "measure/diagnosis_report.h"
 #include "measure/gate.h"
@@ -17,8 +17,8 @@
 #include <nlohmann/json.hpp>
 
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace wellspring::cli {
@@ -53,9 +53,9 @@ bool threads_matter(const Diagnosis& diagnosis) {
   return false;
 }
 
-DiagnosisReport measure(const DiagnoseArguments& options) {
+DiagnosisReport measure(const DiagnoseArguments& options, RunConfig config) {
   WorkView view;
-  TrainingLadder training(RunConfig::load(options.config, options.settings), view);
+  TrainingLadder training(std::move(config), view);
   view.end();
   if (is_terminal(STDERR_FILENO))
     tell(stderr, "measuring for up to {} s\n", options.seconds * (options.sweep ? 2 : 1));
@@ -104,10 +104,10 @@ int run(const DiagnoseArguments& options) {
   for (const std::string& condition : options.conditions) gates.push_back(Gate::parse(condition));
   for (const std::string& path : {options.json, options.html})
     if (!path.empty()) require_creatable(path);
-  std::optional<Trace> trace;
-  if (!options.trace.empty()) trace.emplace(options.trace);
-  const DiagnosisReport report = measure(options);
-  if (trace) trace->write();
+  RunConfig config = RunConfig::load(options.config, options.settings);
+  RunTrace trace(options.trace, config.device);
+  const DiagnosisReport report = measure(options, std::move(config));
+  trace.write();
   tell(stdout, "{}", printable(to_text(report)));
   nlohmann::ordered_json json = to_json(report);
   json["version"] = kVersion;

@@ -41,7 +41,8 @@ CLI::Option* add_whole_option(CLI::App& app, const std::string& name, Whole& val
 ParamSetting parse_setting(const std::string& text, const std::string& example);
 
 inline constexpr const char* kTraceHelp =
-    "also write what each thread did, and when, to this JSON file, for Perfetto (ui.perfetto.dev)";
+    "also write what each thread and GPU did, and when, to this JSON file, for Perfetto "
+    "(ui.perfetto.dev)";
 /// Adds an option for a file to write. Error (config): an empty name.
 void add_output_option(CLI::App& app, const std::string& name, std::string& file,
                        const std::string& help);

@@ -3,6 +3,7 @@
 #include "cli/local_ranks.h"
 #include "cli/options.h"
 #include "cli/program.h"
+#include "cli/run_trace.h"
 #include "cli/train_view.h"
 #include "core/measure/trace.h"
 #include "core/signals.h"
@@ -55,8 +56,7 @@ int train(const TrainArguments& options, const std::vector<std::string>& given, 
   SignalGuard signals({.stopping = "\nwellspring: stopping before the first step\n",
                        .ended = "\nwellspring: aborted\n"});
   const bool is_first = trainer_options.ranks->rank() == 0;
-  std::optional<Trace> trace;
-  if (!options.trace.empty() && is_first) trace.emplace(options.trace);
+  RunTrace trace(is_first ? options.trace : "", config.device);
   TrainView view(options.config, given, options.ranks, config);
   TrainObserver silent;
   TrainObserver& observer = is_first ? view : silent;
@@ -81,7 +81,7 @@ int train(const TrainArguments& options, const std::vector<std::string>& given, 
     if (trainer_options.ranks->size() > 1) throw;
     view.stopped_before_the_first_step();
   }
-  if (trace) trace->write();
+  trace.write();
   forget_undelivered();
   return status == RunStatus::interrupted ? kInterruptedExitCode : 0;
 }

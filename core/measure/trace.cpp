@@ -1,6 +1,7 @@
 #include "core/measure/trace.h"
 
 #include "core/io/files.h"
+#include "core/measure/trace_track.h"
 
 #include <fmt/format.h>
 
@@ -25,8 +26,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Spans that a thread keeps; later ones are counted.
-constexpr std::size_t kMostSpans = std::size_t{1} << 20;
+/// Larger than any thread's number (proc(5), pid_max).
+constexpr std::int64_t kFirstTrack = std::int64_t{1} << 22;
 
 double microseconds(Clock::duration time) {
   return std::chrono::duration<double, std::micro>(time).count();
@@ -65,6 +66,7 @@ struct TraceRecorder {
   Clock::time_point begin = Clock::now();
   std::mutex mutex;
   std::vector<std::unique_ptr<Thread>> threads;
+  std::vector<TraceTrack> tracks;
 
   Thread* add() {
     const std::lock_guard lock(mutex);
@@ -92,28 +94,58 @@ TraceRecorder::Thread* traced_thread() {
   return own;
 }
 
-/// The events of a thread, each on a line that begins with a comma.
+/// The event that names a track, on a line that begins with a comma. `place`: of the track.
+std::string name_line(const std::string& name, const std::string& place, std::size_t lost) {
+  return fmt::format(
+      ",\n{{\"name\":\"thread_name\",\"ph\":\"M\",{},\"args\":{{\"name\":{},\"lost\":{}}}}}", place,
+      json_string(name), lost);
+}
+
+std::string place_of(std::int64_t track) {
+  return fmt::format(R"("pid":{},"tid":{})", getpid(), track);
+}
+
+std::string span_line(std::string_view name, std::string_view category, Clock::duration begin,
+                      Clock::duration duration, const std::string& place,
+                      const std::string& arguments) {
+  return fmt::format(
+      ",\n{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"ts\":{:.3f},\"dur\":{:.3f},{},\"args\":"
+      "{{{}}}}}",
+      json_string(name), category, microseconds(begin), microseconds(duration), place, arguments);
+}
+
+/// The events of a thread, each on a line.
 std::string lines_of(const TraceRecorder::Thread& thread, const std::string& name,
                      Clock::time_point beginning) {
-  const std::string place = fmt::format(R"("pid":{},"tid":{})", getpid(), thread.id);
-  std::string lines = fmt::format(
-      ",\n{{\"name\":\"thread_name\",\"ph\":\"M\",{},\"args\":{{\"name\":{},\"lost\":{}}}}}", place,
-      json_string(name), thread.lost);
+  const std::string place = place_of(thread.id);
+  std::string lines = name_line(name, place, thread.lost);
   for (const TraceRecorder::Span& span : thread.spans) {
     if (span.end < span.begin) continue;  // has not ended
     std::string arguments = span.step < 0 ? "" : fmt::format(R"("step":{})", span.step);
     if (!span.detail.empty())
       arguments += (arguments.empty() ? "" : ",") + (R"("detail":)" + json_string(span.detail));
-    lines += fmt::format(
-        ",\n{{\"name\":\"{}\",\"cat\":\"{}\",\"ph\":\"X\",\"ts\":{:.3f},\"dur\":{:.3f},{},\"args\":"
-        "{{{}}}}}",
-        span.stage->name, span.stage->category, microseconds(span.begin - beginning),
-        microseconds(span.end - span.begin), place, arguments);
+    lines += span_line(span.stage->name, span.stage->category, span.begin - beginning,
+                       span.end - span.begin, place, arguments);
+  }
+  return lines;
+}
+
+std::string lines_of(const TraceTrack& track, std::int64_t number, Clock::time_point beginning) {
+  const std::string place = place_of(kFirstTrack + number);
+  std::string lines = name_line(track.name, place, track.lost);
+  for (const TraceTrack::Span& span : track.spans) {
+    const auto begin = std::chrono::nanoseconds(span.begin) - beginning.time_since_epoch();
+    lines += span_line(span.name, "device", begin, std::chrono::nanoseconds(span.end - span.begin),
+                       place, span.bytes > 0 ? fmt::format(R"("bytes":{})", span.bytes) : "");
   }
   return lines;
 }
 
 }  // namespace
+
+void add_trace_track(TraceTrack track) {
+  if (TraceRecorder* const recorder = active) recorder->tracks.push_back(std::move(track));
+}
 
 Trace::Trace(std::filesystem::path file)
     : file_(std::move(file)), recorder_(std::make_unique<TraceRecorder>(++recordings)) {
@@ -165,6 +197,8 @@ void Trace::write() {
   for (std::size_t t = 0; t < recorder_->threads.size(); ++t)
     file.write(lines_of(*recorder_->threads[t], t == 0 ? "main" : fmt::format("worker {}", t),
                         recorder_->begin));
+  for (std::size_t t = 0; t < recorder_->tracks.size(); ++t)
+    file.write(lines_of(recorder_->tracks[t], static_cast<std::int64_t>(t), recorder_->begin));
   file.write("\n]\n");
   file.finish();
 }

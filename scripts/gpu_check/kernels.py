@@ -128,9 +128,8 @@ def busy_and_gaps(step):
 
 def read_trace(text):
     """Medians over the steps of a trace, in microseconds; kernels by name, the longest first."""
-    last_line = (text.splitlines() or [""])[-1]
-    if last_line.startswith('{"unavailable"'):  # alone, or after the line with CUPTI's version
-        raise NotMade(f"CUPTI cannot be used here: {json.loads(last_line)['unavailable']}")
+    if text.startswith('{"unavailable"'):
+        raise NotMade(f"CUPTI cannot be used here: {json.loads(text)['unavailable']}")
     records, _, last = read_lines(text, "kind")
     if last.get("dropped") != 0:
         raise ValueError(f"{last.get('dropped')} records were dropped")

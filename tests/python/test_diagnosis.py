@@ -76,6 +76,25 @@ class Loaders(unittest.TestCase):
         report = Simulation().diagnose(batches=3).json()
         self.assertTrue(any("again after every 3 batches" in line for line in report["caveats"]), report["caveats"])
 
+    def test_with_batches_of_several_shapes_are_noted(self):
+        class Array:
+            def __init__(self, *shape):
+                self.shape = shape
+
+        simulation = Simulation()
+
+        def batches(widths):
+            for width in widths:
+                simulation.passes(1)
+                yield {"x": [Array(4, width)], "y": Array(4)}
+
+        for widths, shapes in (([8, 9, 8, 10], 3), ([8] * 4, 1)):
+            with unittest.mock.patch("wellspring._diagnosis.perf_counter", lambda: simulation.now):
+                found = ws.diagnose(lambda batch: simulation.passes(9), lambda: batches(widths), seconds=5, samples=4)
+            notes = [note for note in found.json()["caveats"] if "different shapes" in note]
+            self.assertEqual(len(notes), shapes > 1, notes)
+            self.assertTrue(shapes == 1 or "batches have 3 different shapes" in notes[0])
+
     def test_that_cannot_begin_again_are_refused(self):
         with self.assertRaisesRegex(ws.ConfigError, "loader gave 20 batches and cannot begin again"):
             ws.diagnose(lambda batch: None, iter(range(20)))

@@ -35,7 +35,7 @@ class KernelTrace(unittest.TestCase):
     def test_records_are_written_unchanged(self):
         records, others, last = read_lines(trace(), "kind")
         self.assertEqual(last, {"end": 9, "dropped": 0})
-        self.assertEqual(list(others[0]), ["built_for", "cupti"])
+        self.assertEqual(others, [])
         first, fill, third = records[:3]
         self.assertEqual(first["name"], "one::first()")
         self.assertEqual(first["grid"], [5, 0, 0])

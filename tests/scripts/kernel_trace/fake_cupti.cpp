@@ -1,9 +1,10 @@
-// Imitates CUPTI for the tests of bench/gpu/kernel_trace.cpp: three replays of a graph with a
-// kernel, a fill and a kernel, delivered at the flush. FAKE_CUPTI=refuse simulates a CUPTI that
-// cannot trace; drop, one that loses a record.
+// Imitates CUPTI for the tests of bench/gpu/kernel_trace.cpp and of `--trace` on the stand-in: three
+// replays of a graph with a kernel, a fill and a kernel, delivered at the flush. FAKE_CUPTI=refuse
+// simulates a CUPTI that cannot trace; drop, one that loses a record; clock, one whose replays begin
+// at 1/4, 1/2 and 3/4 of the recording, by the clock of the program.
 #include <cstdlib>
 #include <cstring>
-#include <cupti.h>
+#include <cupti_activity.h>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -14,6 +15,8 @@ using Record = std::variant<CUpti_ActivityKernel10, CUpti_ActivityMemset4>;
 
 CUpti_BuffersCallbackRequestFunc give_buffer = nullptr;
 CUpti_BuffersCallbackCompleteFunc take_buffer = nullptr;
+CUpti_TimestampCallbackFunc now = nullptr;
+std::uint64_t beginning = 0;
 std::vector<Record> records;
 std::size_t next = 0;
 
@@ -39,7 +42,9 @@ T record(CUpti_ActivityKind kind, std::uint64_t start, std::uint64_t nanoseconds
 
 void make_records() {
   for (std::uint32_t replay = 0; replay < 3; ++replay) {
-    const std::uint64_t begin = 1000000 + 20000 * std::uint64_t{replay};
+    const std::uint64_t begin = told_to("clock")
+                                    ? beginning + (replay + 1) * (now() - beginning) / 4
+                                    : 1000000 + 20000 * std::uint64_t{replay};
     auto first = record<CUpti_ActivityKernel10>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, begin, 3000,
                                                 replay, 11);
     first.name = "_ZN3one5firstEv";
@@ -57,8 +62,12 @@ void make_records() {
 }  // namespace
 
 extern "C" {
-CUptiResult CUPTIAPI cuptiGetVersion(std::uint32_t* version) {
-  *version = CUPTI_API_VERSION;
+CUptiResult CUPTIAPI cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc clock) {
+  now = clock;
+  beginning = now();
+  return CUPTI_SUCCESS;
+}
+CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind) {
   return CUPTI_SUCCESS;
 }
 CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult, const char** text) {
