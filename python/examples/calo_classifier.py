@@ -66,7 +66,7 @@ def main() -> None:
     network = nn.Sequential(nn.Linear(x.shape[1], 256), nn.GELU(), nn.Linear(256, 256), nn.GELU(), nn.Linear(256, 1))
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3)
     for epoch in range(options.epochs):
-        for rows in used[torch.randperm(len(used))].split(256):
+        for rows in torch.split(used[torch.randperm(len(used))], 256):
             loss = nn.functional.binary_cross_entropy_with_logits(network(x[rows])[:, 0], labels[rows])
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]

@@ -1,5 +1,6 @@
 """Batches of generators from Python: bytes, memory, arguments."""
 
+import ctypes
 import gc
 import hashlib
 import json
@@ -145,10 +146,8 @@ def digests(columns, names):
     return {name: hashlib.sha256(columns[name].tobytes()).hexdigest() for name in names}
 
 
-def bytes_of(array):
-    """The bytes of a contiguous array that NumPy cannot read: its DLPack capsule holds the address."""
-    import ctypes
-
+def bytes_of(array, read=ctypes.string_at):
+    """The bytes of a contiguous array that NumPy cannot read: its DLPack capsule holds the address. read: see string_at."""
     capsule = array.__dlpack__()
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -157,7 +156,7 @@ def bytes_of(array):
     ndim = ctypes.cast(tensor + 16, ctypes.POINTER(ctypes.c_int32))[0]
     bits = ctypes.cast(tensor + 21, ctypes.POINTER(ctypes.c_uint8))[0]
     shape = ctypes.cast(ctypes.cast(tensor + 24, ctypes.POINTER(ctypes.c_void_p))[0], ctypes.POINTER(ctypes.c_int64))
-    return ctypes.string_at(data, bits // 8 * int(np.prod([shape[i] for i in range(ndim)])))
+    return read(data, bits // 8 * int(np.prod([shape[i] for i in range(ndim)])))
 
 
 class Iteration(unittest.TestCase):
