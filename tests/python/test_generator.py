@@ -362,8 +362,8 @@ class Processes(unittest.TestCase):
                 "next(batches)\n"
                 "child = os.fork()\n"
                 "if child: raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
-                "try:\n    next(batches)\nexcept ws.Error as error:\n    raise SystemExit(0 if 'forked' in str(error) else 1)\n"
-                "raise SystemExit(2)\n")
+                "try:\n    next(batches)\nexcept ws.Error as error:\n    os._exit(0 if 'forked' in str(error) else 1)\n"
+                "os._exit(2)\n")
         subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
 
     def test_fork_after_a_batch_is_refused(self):
