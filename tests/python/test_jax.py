@@ -120,6 +120,7 @@ class Arguments(unittest.TestCase):
                 call()
 
 
+@unittest.skipIf("libasan" in os.environ.get("LD_PRELOAD", ""), "a sanitized training takes minutes")
 class Example(unittest.TestCase):
     def test_learns(self):
         run = subprocess.run([sys.executable, str(EXAMPLE), "--steps", "200"], check=True, capture_output=True, text=True,
