@@ -1,5 +1,5 @@
 // Rates of reading data sets with one thread: JPEG images compared with libjpeg-turbo itself, rows
-// of .npy files with a copy in memory. The files are in the page cache.
+// of .npy files, and of their caches, with a copy in memory. The files are in the page cache.
 #include "core/io/files.h"
 
 #include "bench/measure.h"
@@ -7,17 +7,20 @@
 #include "core/io/npy.h"
 #include "core/text/text.h"
 #include "kernels/random/random_memory.h"
+#include "sources/datasets/cached_rows.h"
 #include "sources/files/format.h"
 
 #include <fmt/format.h>
 #include <turbojpeg.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
@@ -130,8 +133,15 @@ void bench_jpeg(Report& report, const Filter& filter) {
 }
 
 void bench_npy(Report& report, const Filter& filter) {
-  const std::string name = fmt::format("npy {0}x{0}x3 u8, one thread", kImageSide);
-  if (!filter.matches(name)) return;
+  const std::string shape = fmt::format("{0}x{0}x3 u8, one thread", kImageSide);
+  struct Case {
+    std::string name;
+    std::optional<CacheMedium> cache;
+  };
+  const std::vector<Case> cases = {{"npy " + shape, std::nullopt},
+                                   {"npy in host memory " + shape, CacheMedium::ram},
+                                   {"npy in /dev/shm " + shape, CacheMedium::shm}};
+  if (std::ranges::none_of(cases, [&](const Case& c) { return filter.matches(c.name); })) return;
   const ScratchFolder folder;
   Bytes all;
   for (int i = 0; i < kImages; ++i) {
@@ -141,16 +151,29 @@ void bench_npy(Report& report, const Filter& filter) {
   const fs::path path = folder.path() / "x.npy";
   write_npy(path, {ElementType::u8, {kImages, kImageSide, kImageSide, 3}},
             std::as_bytes(std::span(all)));
-  const auto rows = open_dataset({.path = path, .threads = 1, .labelled = false});
-  const auto reader = rows->reader();
-  Bytes pixels(kPixelBytes);
-  report.add(
-      measure(name, "images/s", per_image([&](std::int64_t i) { reader->read(i, pixels.data()); }),
-              {"a copy in memory", per_image([&](std::int64_t i) {
-                 std::memcpy(pixels.data(), all.data() + static_cast<std::size_t>(i) * kPixelBytes,
-                             kPixelBytes);
-               })},
-              report.repeats));
+  for (const Case& c : cases) {
+    if (!filter.matches(c.name)) continue;
+    std::unique_ptr<Dataset> rows = open_dataset({.path = path, .threads = 1, .labelled = false});
+    std::vector<std::byte> memory;
+    if (c.cache) {
+      rows = std::make_unique<CachedRows>(
+          std::move(rows), CachedRows::Options{.tiers = {{.medium = *c.cache}},
+                                               .where = c.name,
+                                               .node = {.job = folder.path().string()},
+                                               .key = "x"});
+      memory.resize(static_cast<std::size_t>(rows->held_bytes()));
+      rows->hold(memory);
+    }
+    const auto reader = rows->reader();
+    Bytes pixels(kPixelBytes);
+    report.add(measure(
+        c.name, "images/s", per_image([&](std::int64_t i) { reader->read(i, pixels.data()); }),
+        {"a copy in memory", per_image([&](std::int64_t i) {
+           std::memcpy(pixels.data(), all.data() + static_cast<std::size_t>(i) * kPixelBytes,
+                       kPixelBytes);
+         })},
+        report.repeats));
+  }
 }
 
 }  // namespace

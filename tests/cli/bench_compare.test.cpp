@@ -135,7 +135,7 @@ TEST(Bench, MeasuresFilesAndColdOperations) {
       folder.path());
   ASSERT_EQ(files.exit_code, 0) << files.err;
   const auto rows = nlohmann::json::parse(slurp(folder / "rows.json")).at("rows");
-  ASSERT_EQ(rows.size(), 3u) << files.out;
+  ASSERT_EQ(rows.size(), 5u) << files.out;
   for (const auto& row : rows) EXPECT_GT(row.at("ceiling").at("share"), 0) << row;
   EXPECT_EQ(rows[0].at("ceiling").at("what"), "libjpeg-turbo alone, in memory");
   EXPECT_EQ(rows[2].at("ceiling").at("what"), "a copy in memory");
