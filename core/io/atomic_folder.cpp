@@ -122,7 +122,7 @@ void AtomicFolder::commit() {
     const bool occupied = errno == ENOTEMPTY || errno == EEXIST;
     if (!occupied) fail_write(path_, "rename the new folder", errno);
     if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) == 0) {
-      fs::remove_all(temporary_, error);  // the old folder; if this fails, it stays as a temporary
+      fs::remove_all(temporary_, error);  // the old folder; on failure it remains as a temporary
     } else if (errno == EINVAL || errno == ENOSYS) {
       detail::replace_folder_in_steps(temporary_, path_);
     } else {

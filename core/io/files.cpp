@@ -264,7 +264,7 @@ OutputFile::OutputFile(fs::path path, Mode mode) : path_(std::move(path)) {
 }
 
 std::optional<OutputFile> OutputFile::unnamed(const fs::path& path) {
-  if (::access("/proc/self/fd", X_OK) != 0) return std::nullopt;  // it could never be named
+  if (::access("/proc/self/fd", X_OK) != 0) return std::nullopt;  // the file could never be named
   const int descriptor = ::open(folder_of(path).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
   if (descriptor < 0) return std::nullopt;
   return OutputFile(path, descriptor);

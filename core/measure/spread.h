@@ -8,8 +8,8 @@
 
 namespace wellspring {
 
-/// Median, and 1.4826 times the median absolute deviation: the standard deviation of a normal
-/// distribution, robust against outliers. (1.4826 is 1 over the third quartile of the normal
+/// Median, and 1.4826 times the median absolute deviation, an outlier-robust estimate of a normal
+/// distribution's standard deviation. (1.4826 is 1 over the third quartile of the standard normal
 /// distribution.)
 struct Spread {
   double median = 0;

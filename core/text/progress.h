@@ -24,8 +24,8 @@ std::size_t terminal_columns(int descriptor);
 /// spaces. A longer word stays whole.
 std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent);
 
-/// Upper bound of the terminal columns that UTF-8 text takes: every character from U+1000 on, below
-/// the wide characters of East Asia, counts as two.
+/// Upper bound on the terminal columns that UTF-8 text takes: every character at or above U+1000,
+/// which is below the wide characters of East Asia, counts as two.
 std::size_t columns_of(std::string_view text);
 
 /// Text after the count and the time left.
