@@ -38,10 +38,10 @@ void check(const AttentionSpec& spec) {
   }
 }
 
-/// Tokens per block. On a host, larger blocks are no faster; on a GPU, fewer teams would be resident.
+/// Tokens per block. Larger blocks are no faster on a host and leave fewer resident teams on a GPU.
 constexpr int kBlock = 32, kSmallestBlock = 16;
 
-/// Scratch of the functor that needs most.
+/// The largest scratch that any of the functors needs.
 std::size_t most_scratch(const AttentionShape& shape) {
   return std::max({AttentionForward<float>::scratch_bytes(shape),
                    AttentionQueryGradient<float>::scratch_bytes(shape),

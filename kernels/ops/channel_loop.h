@@ -1,6 +1,6 @@
 // Loops of a team over a matrix [rows, channels], such as the pixels of a sample. A member takes
-// neighbouring channels, reads their parameters once, and goes through some of the rows. If the
-// channels are a multiple of kPack, it takes a pack of them and accesses 16 bytes at a time;
+// neighbouring channels, reads their parameters once, and visits some of the rows. If the number of
+// channels is a multiple of kPack, the member takes a pack of them and accesses 16 bytes at a time;
 // otherwise it takes one. A host team vectorises over the channels. Called by the normalisation and
 // pooling functors; host and device.
 #pragma once
@@ -62,8 +62,8 @@ WS_INLINE void decide(bool condition, F f) {
   }
 }
 
-/// Calls f(Width<n>, lane, channel) for the member's share of `lanes` times all channels, where n
-/// is the channels' width. Neighbouring members have neighbouring channels.
+/// Calls f(Width<n>, lane, channel) for the member's share of all pairs of a lane and n
+/// neighbouring channels, where n is the width. Neighbouring members have neighbouring channels.
 template <class Team, class F>
 WS_INLINE void for_own_channels(Team& team, int lanes, int channels, F f) {
   const int units = channel_units(channels);
