@@ -64,7 +64,7 @@ std::string ParamRow::type_text() const {
 namespace detail {
 namespace {
 
-/// Calls visit(member) with the member of `values` at `place`, as its own type.
+/// Calls visit(member) with the member of `values` at `place`, with the member's own type.
 template <class Bytes, class Visit>
 auto visit_member(Bytes* values, MemberPlace place, const Visit& visit) {
   const auto as = [&]<class Member>(Member*) -> decltype(auto) {

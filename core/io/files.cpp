@@ -79,7 +79,7 @@ bool is_there(const fs::path& path) {
 
 void require_creatable(const fs::path& path) {
   require_writable_folder_of(resolve_links(path));
-  std::error_code error;  // an unreadable path counts as no folder
+  std::error_code error;  // an unreadable path does not count as a folder
   if (fs::is_directory(path, error)) {
     fail(ErrorKind::runtime, {fmt::format("{}: cannot create a file", path.string()),
                               "a folder has this name", "use the name of a file in it"});

@@ -34,7 +34,7 @@ class Session {
                                  register_hdf5_codecs();
     if (!prepared) fail(ErrorKind::runtime, {"cannot initialise the HDF5 library"});
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // per thread in thread-safe builds
-    errno = 0;                                    // later values belong to this session
+    errno = 0;                                    // later values are from this session
   }
 
  private:
@@ -107,8 +107,8 @@ struct Selection {
   }
 };
 
-/// Disables file locks, which fail on some network file systems. They are not needed: new files are
-/// invisible to others, and files that are read are only replaced as a whole.
+/// Disables file locks, which fail on some network file systems. Locks are not needed: others
+/// cannot see new files, and a file that is being read is only ever replaced as a whole.
 detail::Hdf5Handle file_access() {
   detail::Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_file_locking(access.id(), false, true);
@@ -452,7 +452,7 @@ Hdf5File::Hdf5File(const std::filesystem::path& path) : path_(path) {
           "correct path:, or set format:"});
   }
   const detail::Hdf5Handle access = file_access();
-  H5Pset_fapl_sec2(access.id());  // size_now expects its handle
+  H5Pset_fapl_sec2(access.id());  // size_now expects this driver's handle
   hdf5_ = detail::Hdf5Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()));
   if (is_hdf5 < 0 || !hdf5_) damaged("cannot open the HDF5 file");
   if (!list_names(hdf5_.id(), "", 0, names_)) damaged("cannot list the contents of the HDF5 file");

@@ -1,4 +1,4 @@
-// Tracks of a recording (core/measure/trace.h) for work that no thread of this process does, such as
+// Tracks of a recording (core/measure/trace.h) for work outside this process's threads, such as on
 // the streams of a GPU. Called by commands; host only.
 #pragma once
 

@@ -107,8 +107,8 @@ struct PaintCanvasInScratch {
 
 namespace detail {
 
-/// Bound of the teams that paint a sample in memory. With two teams that paint whole samples, each
-/// thread has 96 registers, for work in registers and scratch.
+/// Launch bound for teams that paint a sample in memory. If they paint whole samples, two teams per
+/// multiprocessor leave 96 registers per thread, for work in registers and scratch.
 template <class F>
 constexpr LaunchBound scatter_bound() {
   return PaintsWhole<F> ? LaunchBound{320, 2} : kSampleTeam;

@@ -48,7 +48,7 @@ std::size_t most_scratch(const AttentionShape& shape) {
                    AttentionKeyGradient<float>::scratch_bytes(shape)});
 }
 
-/// Takes smaller blocks for wide heads, so that the scratch of every functor fits.
+/// Chooses smaller blocks for wide heads, so that the scratch of every functor fits.
 AttentionShape shape_of(const AttentionSpec& spec, Device device) {
   const std::size_t limit = device.is_cpu() ? kHostScratchBytes : scratch_limit(device);
   AttentionShape shape{spec.tokens, spec.heads, spec.head_width, kBlock,

@@ -14,7 +14,7 @@
 
 namespace wellspring::ops {
 
-/// Row r begins at element offset + r * stride of the array. Stride 0: all rows are one row.
+/// Row r begins at element offset + r * stride of the array. Stride 0: every row is the same row.
 struct StridedRows {
   DType type;
   std::int64_t offset, stride;

@@ -74,11 +74,11 @@ constexpr std::size_t row_scratch(int channels, int count) {
   return static_cast<std::size_t>(count * row_team(channels)) * sizeof(float);
 }
 
-/// `count` sums over the channels of a row. add(Width<n>, k, sums) adds the terms of
-/// channels k to k + n - 1 to the Values<n> sums[0] to sums[count - 1]. Pack p belongs to
-/// lane p % lanes, with row_team() lanes. A lane adds its packs in order, then the values of
-/// the sum as a tree; then team_sum() adds the lanes. The bits do not depend on the team's
-/// size.
+/// `count` sums over the channels of a row. add(Width<n>, k, sums) adds the terms of channels
+/// k to k + n - 1 to the Values<n> sums[0] to sums[count - 1]. Pack p belongs to lane p %
+/// lanes, with row_team() lanes. A lane adds its packs in order, then the values of the
+/// resulting pack as a tree; then team_sum() adds the lanes. The bits do not depend on the
+/// team's size.
 template <int count, class Team, class Add>
 WS_HD RowSums<count> row_sums(Team& team, RowSums<count>* scratch, int channels, Add add) {
   const int lanes = row_team(channels), step = kPack * lanes;

@@ -1,6 +1,6 @@
 // Losses and their gradients. A team processes one row of the batch for one head. Heads are narrow,
-// so the time of a row is the latency of its reductions: each loss has at most two, of several
-// values at once. Called by kernels/ops/loss.cpp; host and device.
+// so a row takes as long as its reductions; each loss has at most two, each for several values at
+// once. Called by kernels/ops/loss.cpp; host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -89,7 +89,7 @@ struct SoftmaxCrossEntropy {
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t row) const {
-    // All that the row needs is loaded before the first barrier, so that it waits for memory once.
+    // Loads all that the row needs before the first barrier, so that it waits for memory once.
     const std::int32_t label = labels[row], classes = rows.head.outputs;
     const float weight = rows.weight(row);
     const float* own = rows.own(row);

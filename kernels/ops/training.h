@@ -62,8 +62,8 @@ struct OutputLayer {
   float* weight_parts = nullptr;
   float* bias_parts = nullptr;
 };
-/// True if the call below accepts the layer: few outputs, a multiple of 8 inputs, and parts of at
-/// most 4 MiB.
+/// True if output_layer_loss() accepts the layer: few outputs, a multiple of 8 inputs, and parts of
+/// at most 4 MiB.
 bool output_layer_fits(const DenseSpec& spec);
 /// Computes the layer, softmax_cross_entropy over all its outputs, and the gradients of both in one
 /// launch. Results agree with the separate calls within the rounding errors of the sums.

@@ -389,8 +389,8 @@ WS_INLINE float cbrt(float x) {
   // subnormal.
   const bool small = a < 1.0f;
   const float y = a * (small ? 0x1p+48f : 0x1p-48f);
-  // Divides the exponent by three. The constant makes this first guess accurate to 5 % (as in W.
-  // Kahan's cube root). Two steps of Halley's method follow; each triples the correct digits.
+  // Divides the exponent by three. The constant makes this first guess accurate to 5 % (W. Kahan's
+  // cube root). Two steps of Halley's method follow; each triples the number of correct digits.
   float t = detail::from_bits(detail::bits(y) / 3u + 0x2a5119f2u);
   for (int step = 0; step < 2; ++step) {
     const float cube = t * t * t;

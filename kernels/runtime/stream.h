@@ -52,8 +52,8 @@ class Stream {
 
   Device device() const { return device_; }
   int threads() const { return active_->most(); }
-  /// Number of threads that work now. Each parallel loop reads it when it runs, even in recorded
-  /// work.
+  /// Number of threads that are active now. Each parallel loop reads it when it runs, even in
+  /// recorded work.
   const std::shared_ptr<ActiveThreads>& active_threads() const { return active_; }
   /// The cudaStream_t, as void*; nullptr on the CPU and for the default stream of CUDA.
   void* native() const { return native_; }

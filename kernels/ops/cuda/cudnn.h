@@ -70,8 +70,8 @@ class ConvGraph {
   /// cuDNN's name of the chosen engine, for reports; "" for a described target.
   const std::string& engine() const;
 
-  /// Number of plans that cuDNN's heuristics give for this graph, including excluded ones; the best
-  /// guess is first.
+  /// Number of plans that cuDNN's heuristics suggest for this graph, including excluded ones; the
+  /// best guess is first.
   std::size_t plan_count() const;
   /// cuDNN's name of the engine of plan `index`, with its settings.
   std::string plan_engine(std::size_t index) const;
