@@ -28,7 +28,7 @@
 //
 // If the form sets `.whole = true`, one team paints the whole sample, in scratch or in memory. The
 // cells are not initialised. `paint` may use barriers, write cells directly between them, and store
-// any bits in them, even floats. It replaces painters() and paint by
+// any bits in them, even floats. Instead of painters() and paint above, the functor has
 //
 //     std::size_t paint_scratch(SampleShape source_shape) const;   bytes that paint can use
 //     template <class Team>

@@ -81,7 +81,7 @@ struct AttentionBlock {
 /// A matrix in scratch, or its transpose.
 struct MatrixView {
   const float* values;
-  int row, column;  ///< distance of neighbouring rows and columns
+  int row, column;  ///< distances between neighbouring rows and between neighbouring columns
 };
 
 /// Upper bound on a team's scratch in bytes, given the numbers of each kind of AttentionTeam array.

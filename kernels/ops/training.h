@@ -49,7 +49,7 @@ struct LossResult {
 void softmax_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
                            const std::int32_t* labels, float smoothing, const LossResult& out);
 
-/// A network's last dense layer. One head has all its outputs. Arrays on the device.
+/// A network's last dense layer; all its outputs belong to one head. Arrays on the device.
 struct OutputLayer {
   int in = 8;                   ///< multiple of 8
   const void* x = nullptr;      ///< [rows, in]

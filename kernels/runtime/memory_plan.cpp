@@ -44,8 +44,8 @@ std::atomic<std::uint64_t>& allocation_counter() noexcept {
   return counter;
 }
 
-/// Common interface to the memory of all spaces and back ends. allocate() returns null if there is
-/// not enough.
+/// Common interface to the memory of all spaces and back ends. Returns null if there is not enough
+/// memory.
 void* allocate_block(Device device, MemorySpace space, std::size_t bytes, std::size_t alignment) {
   ++allocation_counter();
 #if WELLSPRING_CUDA

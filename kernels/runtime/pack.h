@@ -22,7 +22,7 @@ namespace wellspring {
 /// Values per pack: one access in bf16, two in f32.
 inline constexpr int kPack = 8;
 
-/// Neighbouring values in f32, in which all operations compute.
+/// Neighbouring values in f32, the type in which all operations compute.
 template <int n>
 struct alignas(n == kPack ? 16 : alignof(float)) Values {
   float v[n];

@@ -36,8 +36,8 @@ struct CublasLt {
 #undef X
 };
 
-/// Opens the library on first use. Throws a device error that lists the searched paths if it is
-/// missing or too old.
+/// Opens the library on first use. Throws a device error that lists the searched paths if the
+/// library is missing or too old.
 const CublasLt& cublas_lt();
 
 /// Throws a device error with cuBLASLt's message unless `status` is success.

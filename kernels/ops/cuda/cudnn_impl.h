@@ -1,5 +1,5 @@
 // Parts that all cuDNN graphs share: handle, target and execution plan. Included only by cudnn.cpp,
-// because it includes cudnn-frontend; host only.
+// because this header includes cudnn-frontend; host only.
 #pragma once
 
 #include "core/error.h"
