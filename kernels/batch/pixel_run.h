@@ -232,7 +232,7 @@ WS_INLINE void store_run(const ColourRun<N>& colour, int channels, int count, T*
 }
 
 #if !WS_DEVICE_CODE
-/// On a host, expands grey pixels to three channels; until stored, each pixel has one value.
+/// On a host, expands grey pixels to three channels. Until they are stored, they have one value.
 class GreyStore {
  public:
   GreyStore(const float (&gain)[3], const float (&bias)[3]) {

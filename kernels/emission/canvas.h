@@ -26,15 +26,15 @@
 //     template <class Team>
 //     void settle(Team&, const Scene&, Cell*) const;     writes any cell; one member per cell
 //
-// If the form sets `.whole = true`, one team paints the whole sample, both in scratch and in memory.
-// The cells are not initialised, and `paint` may use barriers, write cells directly between them,
-// and store any bits in them, even floats. It replaces painters() and paint by
+// If the form sets `.whole = true`, one team paints the whole sample, in scratch or in memory. The
+// cells are not initialised. `paint` may use barriers, write cells directly between them, and store
+// any bits in them, even floats. Instead of painters() and paint above, the functor has
 //
-//     std::size_t paint_scratch(SampleShape source_shape) const;   bytes that paint would like to use
+//     std::size_t paint_scratch(SampleShape source_shape) const;   bytes that paint can use
 //     template <class Team>
 //     void paint(Team&, const Scene&, std::size_t scratch_bytes, Cell*) const;
 //
-// `scratch_bytes` is 0 if the cells are in scratch, and less than paint_scratch() if a team has less.
+// `scratch_bytes` is 0 if the cells are in scratch, and below paint_scratch() if a team has less.
 #pragma once
 
 #include "kernels/emission/paint.h"
@@ -107,8 +107,8 @@ struct PaintCanvasInScratch {
 
 namespace detail {
 
-/// Teams that paint a sample in memory. Two teams that paint whole samples leave 96 registers per
-/// thread, for work in registers and scratch.
+/// Launch bound for teams that paint a sample in memory. If they paint whole samples, two teams per
+/// multiprocessor leave 96 registers per thread, for work in registers and scratch.
 template <class F>
 constexpr LaunchBound scatter_bound() {
   return PaintsWhole<F> ? LaunchBound{320, 2} : kSampleTeam;
@@ -116,7 +116,7 @@ constexpr LaunchBound scatter_bound() {
 
 }  // namespace detail
 
-/// Team functor for cells in planned memory: `painters` teams scatter a sample, or one paints all.
+/// Team functor for cells in planned memory: `painters` teams, or one, paint the whole sample.
 template <class F>
 struct ScatterCanvas {
   F image;

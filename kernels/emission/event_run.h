@@ -139,8 +139,8 @@ class TruthRun {
   float target_[Targets > 0 ? Targets : 1][N] = {};
 };
 
-/// N events of functor F, for rows[0] to rows[N - 1] of a batch. T: element type of x. `latents`: see
-/// EmitCall.
+/// N events of functor F, for rows[0] to rows[N - 1] of a batch. T: element type of x. `latents`:
+/// see EmitCall.
 template <class F, class T, int N>
 class EventRun {
  public:

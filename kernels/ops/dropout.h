@@ -1,5 +1,5 @@
-// Dropout: in training, sets random values to 0 and scales up the others. Stochastic depth does so
-// with whole samples. Called by train/network; host; functors for host and device.
+// Dropout: in training, sets random values to 0 and scales up the others. Stochastic depth does
+// this to whole samples. Called by train/network; host only. The functors run on host and device.
 //
 // Sources: N. Srivastava et al., "Dropout", JMLR 15 (2014), section 10 (scaling during training);
 // G. Huang et al., "Deep Networks with Stochastic Depth", ECCV 2016, with the scaling of dropout.

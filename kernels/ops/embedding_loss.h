@@ -41,8 +41,8 @@ struct EmbeddingLoss {
 std::size_t embedding_workspace(const EmbeddingLoss& loss, std::int64_t rows, std::int32_t width);
 
 /// The loss of the embeddings in the head's outputs. All rows train the head with the weight of its
-/// first source; weights of samples are ignored. A row's loss is its part of the batch's: the mean
-/// over the rows is the loss of the batch. There are no scores.
+/// first source; sample weights are ignored. A row's loss is its part of the batch's loss, so that
+/// the mean over the rows is the batch's loss. There are no scores.
 void embedding_loss(Stream& stream, const HeadSlice& head, const float* outputs,
                     const EmbeddingLoss& loss, float* workspace, const LossResult& out);
 

@@ -1,12 +1,12 @@
 // Functors of the self-supervised losses. A team makes one row of a matrix: of the normalised
-// embeddings, of their similarities, or of the gradient. Called by kernels/ops/embedding_loss.cpp;
-// host and device.
+// embeddings, similarities or gradient. Called by kernels/ops/embedding_loss.cpp; host and device.
 //
 // The gradients of the contrastive losses with respect to the normalised embeddings z have the form
-// g_i = sum over k of w_ik z_k, where w_ik follows from the similarities s_ik = z_i z_k. With z = u /
-// |u|, the gradient of u is (g - (g z) z) / |u|.
+// g_i = sum over k of w_ik z_k, where w_ik follows from the similarities s_ik = z_i z_k. With
+// z = u / |u|, the gradient of u is (g - (g z) z) / |u|.
 //
-// Sums run in a fixed order, so bits depend neither on the team's size nor on the number of threads.
+// Sums run in a fixed order, so the bits depend neither on the team's size nor on the number of
+// threads.
 #pragma once
 
 #include "kernels/ops/embedding_loss.h"
@@ -25,7 +25,7 @@ namespace wellspring::ops {
 inline constexpr int kEmbeddingTeam = 128;
 inline constexpr std::size_t kEmbeddingScratch = kReduceLanes * sizeof(float);
 
-/// Sizes of a batch of embeddings, and where they are.
+/// Sizes and location of a batch of embeddings.
 struct Embeddings {
   std::int64_t rows;
   std::int32_t width, views;
@@ -127,7 +127,7 @@ struct CompareEmbeddings : EmbeddingTeam {
 };
 
 /// Writes the loss of a row and the gradient of its embedding. Replaces the similarities of the row
-/// by the weights w_ik.
+/// with the weights w_ik.
 template <class T>
 struct ContrastEmbeddings : EmbeddingTeam {
   Embeddings of;

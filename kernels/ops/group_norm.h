@@ -68,8 +68,8 @@ struct GroupStatistics {
   }
 };
 
-/// One team per sample. Mean and rstd: [samples, groups]. Average: [samples, channels], the mean of y
-/// over the rows.
+/// One team per sample. Mean and rstd: [samples, groups]. Average: [samples, channels], the mean of
+/// y over the rows.
 template <class T>
 struct GroupNormForward {
   const T* x;

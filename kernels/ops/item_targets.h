@@ -1,5 +1,5 @@
-// Regression of features of the items of sets: the features that the network predicts are hidden from
-// it, and the loss compares its outputs with them. Called by kernels/ops/item_targets.cpp; host and
+// Regression of item features in sets: the network predicts features that are hidden from it, and
+// the loss compares its outputs with them. Called by kernels/ops/item_targets.cpp; host and
 // device.
 #pragma once
 

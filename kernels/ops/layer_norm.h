@@ -1,6 +1,6 @@
 // Layer normalisation: y = gamma xhat + beta with xhat = (x - mu) rstd, where mu is the mean of a
-// row, and rstd = 1 / sqrt(variance + epsilon). Called by train/network; host; functors for host and
-// device.
+// row, and rstd = 1 / sqrt(variance + epsilon). Called by train/network; host only. The functors
+// run on host and device.
 //
 // Source: J. Ba, J. Kiros, G. Hinton, "Layer Normalization", 2016 (arXiv:1607.06450), eq. 3-4. The
 // variance is the mean square of x - mu, so it does not cancel. Backward, with g = gamma dy:
@@ -48,8 +48,8 @@ void layer_norm_backward(Stream& stream, const LayerNormSpec& spec, const void* 
                          float* dgamma, float* dbeta, float* partials, PartTotals* later = nullptr);
 std::size_t layer_norm_partials(const LayerNormSpec& spec);
 
-/// Members of a team for one row: each has up to four packs, or up to eight where more members would
-/// not fit several teams into a warp. The order of the sums, and so their bits, depend on it.
+/// Members of a team for one row. Each has up to four packs, or up to eight if with more members a
+/// warp could not hold two teams. The order of the sums, and so their bits, depend on this number.
 WS_INLINE constexpr int row_team(int channels) {
   int size = 8;
   while ((size < 16 ? 4 : 8) * kPack * size < channels) size *= 2;
@@ -74,11 +74,11 @@ constexpr std::size_t row_scratch(int channels, int count) {
   return static_cast<std::size_t>(count * row_team(channels)) * sizeof(float);
 }
 
-/// `count` sums over the channels of a row. add(Width<n>, k, sums) adds the terms of channels k to
-/// k + n - 1 to the Values<n> sums[0] to sums[count - 1]. Pack p belongs to lane p % lanes, with one
-/// lane for each member that row_team() names. A lane adds its packs in order, then the values of
-/// the sum as a tree; then the lanes are added by team_sum(). The bits do not depend on the team's
-/// size.
+/// `count` sums over the channels of a row. add(Width<n>, k, sums) adds the terms of channels
+/// k to k + n - 1 to the Values<n> sums[0] to sums[count - 1]. Pack p belongs to lane p %
+/// lanes, with row_team() lanes. A lane adds its packs in order, then the values of the
+/// resulting pack as a tree; then team_sum() adds the lanes. The bits do not depend on the
+/// team's size.
 template <int count, class Team, class Add>
 WS_HD RowSums<count> row_sums(Team& team, RowSums<count>* scratch, int channels, Add add) {
   const int lanes = row_team(channels), step = kPack * lanes;

@@ -1,6 +1,6 @@
 // Losses and their gradients. A team processes one row of the batch for one head. Heads are narrow,
-// so the time of a row is the latency of its reductions: each loss has at most two, of several
-// values at once. Called by kernels/ops/loss.cpp; host and device.
+// so a row takes as long as its reductions; each loss has at most two, each for several values at
+// once. Called by kernels/ops/loss.cpp; host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -89,7 +89,7 @@ struct SoftmaxCrossEntropy {
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t row) const {
-    // All that the row needs is loaded before the first barrier, so that it waits for memory once.
+    // Loads all that the row needs before the first barrier, so that it waits for memory once.
     const std::int32_t label = labels[row], classes = rows.head.outputs;
     const float weight = rows.weight(row);
     const float* own = rows.own(row);
@@ -200,7 +200,7 @@ struct SoftCrossEntropy {
 };
 
 /// Binary cross-entropy of each output against its own target t in [0, 1], averaged over the
-/// outputs. The weight p of a positive label is 1 or, for K labels, K / max(1, sum t):
+/// outputs. The weight p of a positive label is 1 or, if balanced, K / max(1, sum t) for K labels:
 ///
 ///   loss   = p t log(1 + exp(-z)) + (1 - t) log(1 + exp(z))
 ///   dlogit = (1 - t) sigmoid(z) - p t sigmoid(-z)
@@ -332,8 +332,8 @@ WS_INLINE float regression_slope(const RegressionRule& law, std::int32_t j, cons
   return 0;
 }
 
-/// Error of scaled targets t = (value - shift) scale, averaged over the targets. Scores 2k and 2k + 1
-/// are the squared and the absolute error of target k in its own unit.
+/// Error of scaled targets t = (value - shift) scale, averaged over the targets. Scores 2k and 2k +
+/// 1 are the squared and the absolute error of target k in its own unit.
 template <class T>
 struct RegressionLoss {
   static constexpr LaunchBound kLaunchBound = {256, 3};  ///< with four blocks, registers spill
@@ -389,7 +389,7 @@ struct RegressionLoss {
 template <class T>
 struct PixelCrossEntropy {
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
-  /// Pixel i belongs to lane i % kLanes. Every loss's bits depend on it.
+  /// Pixel i belongs to lane i % kLanes. The bits of every loss depend on this number.
   static constexpr int kLanes = 512;
   HeadRows<T> rows;
   PixelLabels truth;

@@ -21,7 +21,7 @@ inline constexpr int kMetricLanes = 128;
 /// Sums that a team computes at once.
 inline constexpr int kMetricSums = 32;
 inline constexpr std::size_t kMetricScratch = kMetricLanes * kMetricSums * sizeof(double);
-/// A thread per lane of four sums, which a run with one source, loss and score needs.
+/// One thread per lane of four sums, enough for a run with one source, one loss and one score.
 inline constexpr LaunchBound kMetricBound = {4 * kMetricLanes};
 
 /// Sums every measure over rows [0, rows), and counts the rows, by source. Calls `add(index, sum)`

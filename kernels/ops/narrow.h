@@ -1,5 +1,5 @@
 // f32 values as f16 or as 8-bit pixels, for programs that read batches. Called by the Python module
-// and by exports; functor for host and device.
+// and by exports. The functor runs on host and device.
 #pragma once
 
 #include "core/io/element_type.h"
@@ -33,7 +33,7 @@ struct f16 {
   }
 };
 
-/// 0 to 1 as 0 to 255, rounded to nearest, ties up; other values become the nearer of the two.
+/// Maps [0, 1] to 0 ... 255, rounded to nearest, ties up. Values outside become the nearer end.
 struct Pixel8 {
   std::uint8_t bits = 0;
 

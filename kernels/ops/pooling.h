@@ -14,7 +14,7 @@
 
 namespace wellspring::ops {
 
-/// Winners of neighbouring windows: positions within the window, read and written at once.
+/// Winners of neighbouring windows: positions within the window, read and written together.
 template <int n>
 struct alignas(n) Winners {
   std::uint8_t v[n];

@@ -10,7 +10,7 @@
 namespace wellspring::ops {
 namespace {
 
-/// Elements per sample, and of its first tokens.
+/// Elements per sample, and in its first tokens.
 struct Sizes {
   std::int64_t extra, rest, all;
 };

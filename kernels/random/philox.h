@@ -87,8 +87,8 @@ enum class Purpose : std::uint32_t {
   colour = 11,  ///< colours, independent of the shapes that they fill
 };
 
-/// The key for `name` under `seed`: Philox of the name's 64-bit FNV-1a hash. So no two generators
-/// or sources of a run share random words.
+/// The key for `name` under `seed`: Philox of the name's 64-bit FNV-1a hash. No two generators or
+/// sources of a run therefore share random words.
 constexpr std::uint64_t named_key(std::uint64_t seed, const char* name, std::size_t length) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (std::size_t i = 0; i < length; ++i) {
@@ -142,7 +142,7 @@ struct SampleRng {
   }
 };
 
-/// Draws words in sequence from the stream of one purpose, for scenes, which draw a few numbers in
+/// Draws words in sequence from the stream of one purpose. Scenes use it to draw a few numbers in
 /// fixed order. The number of draws must not depend on the launch.
 class RngStream {
  public:

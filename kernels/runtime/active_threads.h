@@ -3,9 +3,9 @@
 // this number; the code that runs the steps updates it. Host only.
 //
 // A step of a small network consists of a dozen parallel loops, each shorter than the scheduler's
-// time slice. A thread that shares its core pauses for some milliseconds at a time, and all other
-// threads wait for it at the end of the loop. Together they may be slower than a single thread.
-// Results do not depend on the number of threads.
+// time slice. A thread that shares its core pauses for a few milliseconds at a time, and all other
+// threads wait for it at the end of the loop. All threads together may then be slower than a single
+// thread. Results do not depend on the number of threads.
 #pragma once
 
 #include <functional>

@@ -43,8 +43,8 @@ class Stream {
   /// `threads`: CPU threads per launch; 0: chosen from the environment and the machine. Throws the
   /// errors of compute_threads (kernels/runtime/threads.h).
   explicit Stream(Device device, int threads = 0);
-  /// A stream of another library: `native` is its cudaStream_t (null: the default stream of CUDA), or
-  /// null on the CPU. The caller keeps it alive longer than the result, which does not destroy it.
+  /// A stream of another library: `native` is its cudaStream_t (null: CUDA's default stream), or
+  /// null on the CPU. It must outlive the result, which does not destroy it.
   static std::unique_ptr<Stream> borrow(Device device, void* native, int threads = 0);
   ~Stream();
   Stream(const Stream&) = delete;
@@ -52,8 +52,8 @@ class Stream {
 
   Device device() const { return device_; }
   int threads() const { return active_->most(); }
-  /// Number of threads that work now. Each parallel loop reads it when it runs, even in recorded
-  /// work.
+  /// Number of threads that are active now. Each parallel loop reads it when it runs, even in
+  /// recorded work.
   const std::shared_ptr<ActiveThreads>& active_threads() const { return active_; }
   /// The cudaStream_t, as void*; nullptr on the CPU and for the default stream of CUDA.
   void* native() const { return native_; }

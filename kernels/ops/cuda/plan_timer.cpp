@@ -21,8 +21,8 @@ constexpr std::size_t kCandidates = 12;
 constexpr int kRunsOfGraph = 20;  // at most
 constexpr int kWindows = 3;
 constexpr double kWindowSeconds = 0.0005;
-/// Another plan must be faster than the best earlier one by this factor, so that noise seldom
-/// decides between equal plans.
+/// To win, a plan must be faster than the best earlier one by this factor, so that noise seldom
+/// decides between equally fast plans.
 constexpr double kFaster = 1.02;
 /// A plan whose first run takes this many times the best time is not timed further.
 constexpr double kHopeless = 3, kLaunchSeconds = 50e-6;

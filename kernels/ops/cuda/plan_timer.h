@@ -26,7 +26,7 @@ class PlanTimer {
   std::optional<std::vector<double>> seconds_per_run(int windows, double window_seconds,
                                                      double give_up_seconds);
 
-  /// Name of the fastest of the first plans.
+  /// Name of the fastest among the first plans.
   std::string fastest();
 
  private:
