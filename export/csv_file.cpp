@@ -68,7 +68,7 @@ class CsvFile final : public ArrayFile {
     ElementType type;
     std::size_t width;
     bool text;
-    std::vector<std::byte> pending;  ///< rows that other columns do not have yet
+    std::vector<std::byte> pending;  ///< rows that are incomplete, because other columns lack them
     std::size_t row_bytes() const { return width * element_size(type); }
   };
 
@@ -118,7 +118,7 @@ class CsvFile final : public ArrayFile {
 
   AtomicFile file_;
   std::vector<Column> columns_;
-  std::string header_;  ///< until the first rows are written
+  std::string header_;  ///< header line; empty once it is written
 };
 
 }  // namespace

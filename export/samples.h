@@ -23,7 +23,7 @@ struct SampleRange {
   std::vector<float> latents = {};  ///< [count, layout.latents], see given_latents(); empty: drawn
 };
 
-/// How to make samples, and whether to add dense labels. No other byte of a sample depends on it.
+/// Settings for making samples. Dense labels are added on request; no other byte depends on these.
 struct SampleMaking {
   Device device = Device::cpu();
   std::int64_t batch = 64;
@@ -110,7 +110,7 @@ class SampleMaker {
  private:
   HostSamples make_batch(const SampleRange& range, std::uint64_t done, std::int64_t count,
                          const AugmentationPlan& augmentation);
-  /// The given latents of the samples from `done` on, in memory of the device; null: drawn.
+  /// Given latents of the samples starting at `done`, in device memory; null: drawn.
   const float* given(const SampleRange& range, std::uint64_t done, std::int64_t count);
 
   Generator& generator_;
