@@ -1,7 +1,7 @@
 // Cylindrical calorimeters: layers perpendicular to the particle's direction, each divided into
 // rings and sectors. Cells are numbered as in CaloChallenge files: rings fastest, then sectors,
 // then layers (C. Krause et al., "CaloChallenge 2022", arXiv:2410.21611). Used by generator
-// `calo_gflash` and its tests; host only, except the structs (host and device).
+// `calo_gflash` and its tests. Structs are for host and device, functions for the host.
 #pragma once
 
 #include "generators/events/gflash.h"
@@ -34,7 +34,7 @@ struct Calorimeter {
 /// Specification of a layer, in user units.
 struct CaloLayerSpec {
   double front, back;           ///< depth in radiation lengths
-  std::vector<double> r_edges;  ///< mm, from 0
+  std::vector<double> r_edges;  ///< mm, starting at 0
   int sectors;
 };
 

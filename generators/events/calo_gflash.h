@@ -400,7 +400,7 @@ struct CaloGflash {
     truth.latents[kSpots] = static_cast<float>(shared.spots);
   }
 
-  static constexpr float kLeastEmEnergy = 0.05f;  ///< GeV; lower energies use its spots and widths
+  static constexpr float kLeastEmEnergy = 0.05f;  ///< GeV; also used for lower energies
 
   struct Hadronic {
     float shape, shape_slope, em_rate, rate, rate_slope;

@@ -1,6 +1,6 @@
-// Chains of two- and three-body decays, each uniform in phase space in the rest frame of the
-// mother. Used by generator `rambo`. Host and device, in double precision; parsing and checks host
-// only.
+// Chains of two- and three-body decays, each uniform in phase space in the rest
+// frame of the mother. Used by generator `rambo`. For host and device, in double
+// precision; parsing and checks are host only.
 //
 // Two bodies: the direction is isotropic, and p = sqrt((M - m1 - m2)(M + m1 + m2)(M - m1 + m2)(M +
 // m1 - m2)) / 2M. Three bodies: particle 1 and the pair (23), whose mass has the density p_1(m23)
@@ -54,9 +54,9 @@ class DecayChain {
   DecayChain(const std::string& name, const std::vector<double>& masses, int bodies,
              const std::vector<std::string>& decays);
 
-  /// Host only: sets PDG numbers of the bodies, and of the products of each decay in the order of
-  /// `decays`, written as "5 + 24"; the products of a mother with a negative number are their
-  /// antiparticles. Numbers the particles. Config errors begin with `name`.
+  /// Host only: sets the PDG numbers of the bodies and of each decay's products, written as "5 +
+  /// 24", in the order of `decays`. A mother with a negative number gets the antiparticles of these
+  /// products. Also numbers the particles. Config errors begin with `name`.
   void identify(const std::string& name, int bodies, const std::vector<std::int32_t>& ids,
                 const std::vector<std::string>& decays);
 
@@ -70,9 +70,9 @@ class DecayChain {
   /// Host only: maximum number of random blocks.
   std::int64_t blocks() const { return blocks_; }
 
-  /// Decays all `count` particles of `waiting`, the last one first. `rng(i)` returns the random
-  /// numbers of event i of N. Calls on_final(number, Particles), or on_decayed(Particles). Decay d uses scene blocks that
-  /// start at first_block + d kStride. The nodes give the masses; root k is node k.
+  /// Decays all `count` particles of `waiting`, the last one first. `rng(i)`: random numbers of
+  /// event i of N. Calls on_final(number, Particles) or on_decayed(Particles). Decay d uses scene
+  /// blocks that start at first_block + d kStride. The nodes give the masses; root k is node k.
   template <int N, class Rng, class OnFinal, class OnDecayed>
   WS_INLINE int run(const Rng& rng, std::uint32_t first_block, Particles<N> (&waiting)[kMostFinals],
                     int count, const OnFinal& on_final, const OnDecayed& on_decayed) const {
