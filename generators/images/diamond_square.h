@@ -1,7 +1,7 @@
 // Plasma by midpoint displacement (diamond-square): a grid of 2^n + 1 points per side with random
-// corners. Every other point is the mean of four known points plus a displacement that shrinks per
-// level. Used for backgrounds of generator `ifs`; a team makes them in 32-bit cells. Host and
-// device.
+// corners. Every other point is the mean of four known points plus a displacement that shrinks from
+// level to level. A team makes the grid in 32-bit cells. Used for backgrounds of generator `ifs`;
+// host and device.
 //
 // A. Fournier, D. Fussell, L. Carpenter, "Computer rendering of stochastic models", CACM 25 (1982),
 // p. 371. Amplitudes and edges follow the program of C. Anderson, R. Farrell, "Improving fractal
