@@ -54,8 +54,8 @@ WS_INLINE void transform_numbers(Complex (&z)[1 << kLog], std::int32_t j, std::i
   }
 }
 
-/// Lines of numbers: groups of 2^log_adjacent lines with adjacent numbers. Consecutive numbers in
-/// a line are 2^log_step cells apart. After every 2^log_gap numbers, a gap of the same size
+/// Lines of numbers: groups of 2^log_adjacent lines with adjacent numbers. Consecutive numbers in a
+/// line are 2^log_step cells apart. After every 2^log_gap numbers, a gap of 2^log_step more cells
 /// avoids bank conflicts in scratch memory.
 struct Lines {
   Cell* cells;
@@ -173,7 +173,7 @@ WS_INLINE void transform_tile(Team& team, LineCount lines, Twiddles twiddles, co
 struct Tiles {
   std::int32_t fields;
   int log_side;
-  int log_columns;  ///< half the columns of a tile, which come from two places
+  int log_columns;  ///< in each half of a tile; the halves are from two places
   int log_rows;     ///< rows of a tile
 
   static constexpr int kLeastLogSide = 6;

@@ -335,8 +335,8 @@ struct Spectrum {
       }
     }
   };
-  /// Turns fields into the colours of N pixels, at x, x + 2, ... in row y. Cells are `from_field`
-  /// apart from field to field when read, and `to_field` when written.
+  /// Turns fields into the colours of N pixels, at x, x + 2, ... in row y. Fields are `from_field`
+  /// cells apart in the input, and `to_field` cells apart in the output.
   template <int N>
   WS_INLINE void mix(const Scene& scene, const Cell* from, std::int32_t from_field, std::int32_t x,
                      std::int32_t y, Cell* to, std::int32_t to_field, Extent<N>& extent) const {
