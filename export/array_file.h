@@ -1,5 +1,5 @@
-// A file of named arrays that are filled in parallel, batch by batch, in any format. Called by
-// export; host only.
+// A file of named arrays, in any format. The arrays are filled in parallel, batch
+// by batch. Called by export; host only.
 #pragma once
 
 #include "core/io/bytes.h"

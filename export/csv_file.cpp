@@ -68,7 +68,7 @@ class CsvFile final : public ArrayFile {
     ElementType type;
     std::size_t width;
     bool text;
-    std::vector<std::byte> pending;  ///< rows that are incomplete, because other columns lack them
+    std::vector<std::byte> pending;  ///< rows that other columns do not have yet
     std::size_t row_bytes() const { return width * element_size(type); }
   };
 

@@ -37,7 +37,7 @@ class SampleReader {
   virtual ~SampleReader() = default;
   /// Total number of samples.
   virtual std::uint64_t count() const = 0;
-  /// Columns of a sample, of any origin.
+  /// Columns of a sample, the same for all origins.
   virtual SampleLayout layout() const = 0;
   /// Indexed by Slot::source.
   virtual const std::vector<SampleOrigin>& origins() const = 0;
@@ -55,7 +55,7 @@ class SampleReader {
   /// make_files() can replace make(): its batches hold the files instead of x.
   virtual bool has_files() const { return false; }
   virtual void make_files(const std::function<void(const HostSamples&)>& take);
-  /// Items that did not fit into the rows of a set, so far.
+  /// Items that have not fitted into the rows of a set so far.
   virtual SetOverflow overflow() const = 0;
   /// Notes for the user after make(), one per line.
   virtual std::vector<std::string> notes() const { return {}; }
@@ -106,7 +106,7 @@ class GeneratorReader final : public SampleReader {
 /// Adds the versions of the generator and of the generators that it uses to an identity.
 void add_versions(nlohmann::ordered_json& identity, const SampleInfo& info);
 
-/// YAML lines as one line: "a: 1   b: 2".
+/// Joins YAML lines into one: "a: 1   b: 2".
 std::string one_line(const std::string& yaml);
 
 }  // namespace wellspring

@@ -1,4 +1,4 @@
-// A folder of shards, filled one by one and listed in an index, so that the same export
+// A folder of shards, filled one by one and listed in an index, so that a repeated export
 // continues after its last complete shard. Called by the exports that write shards, and by data
 // sets that read such folders; host only.
 #pragma once
@@ -32,7 +32,7 @@ struct ShardEntry {
   std::string sha256;
 };
 
-/// Creates or continues a folder. One process at a time can have it.
+/// Creates or continues a folder. Only one process at a time can hold it.
 class ShardFolder {
  public:
   /// `format`, `settings`: contents of the shards; an index with different ones is refused. Throws

@@ -31,8 +31,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kClasses = "classes.txt";
 constexpr std::size_t kTarBlock = 512;
 
-/// A member of an archive with fixed date and owner, so that identical samples give identical
-/// files.
+/// Adds a member with a fixed date and owner, so that
+/// identical samples give identical files.
 void add_member(std::string& archive, const std::string& name, Bytes content) {
   std::string header(kTarBlock, '\0');
   const auto put = [&](std::size_t at, const std::string& text) {
@@ -60,7 +60,7 @@ std::string npy_of(const ArraySpec& spec, std::span<const float> values) {
   return npy_header(spec).append(text_of(bytes_of(values)));
 }
 
-/// Extension of an image file that data sets read.
+/// File extension for an image, as data sets recognise it.
 const char* image_extension(std::span<const std::uint8_t> file) {
   switch (file_kind(file)) {
     case FileKind::jpeg:

@@ -44,7 +44,7 @@ Calorimeter build_calorimeter(const std::vector<CaloLayerSpec>& specs, double sl
 
 /// Layers of the CaloChallenge data sets. Data sets 2 and 3 have 45 layers of 3.4 mm. For data set
 /// 1, rings and sectors are taken from its layers 0, 1, 2, 3, 12 (photons) and 0, 1, 2, 3, 12, 13,
-/// 14 (pions). Its files give no depths; these approximate the ATLAS barrel at pseudorapidity 0.2
+/// 14 (pions). Its files give no depths; ours approximate the ATLAS barrel at pseudorapidity 0.2
 /// (JINST 3 (2008) S08003, chapter 5), all in one medium.
 std::vector<CaloLayerSpec> ds1_photon_layers(const gflash::Medium& medium);
 std::vector<CaloLayerSpec> ds1_pion_layers(const gflash::Medium& medium);

@@ -4,10 +4,10 @@
 //
 // Two bodies: the direction is isotropic, and p = sqrt((M - m1 - m2)(M + m1 + m2)(M - m1 + m2)(M +
 // m1 - m2)) / 2M. Three bodies: particle 1 and the pair (23), whose mass has the density p_1(m23)
-// p_23(m23) between m2 + m3 and M - m1. It is drawn uniformly and kept with probability p_1 p_23 /
-// (p_1(m2 + m3) p_23(M - m1)), which is at most 1 because p_1 falls with m23 and p_23 rises. For
-// massless products one try in four is kept; for massive ones, more. Then the mother decays to 1
-// and the pair, and the pair into 2 and 3, as two-body decays. Source: Particle Data Group,
+// p_23(m23) between m2 + m3 and M - m1. The mass is drawn uniformly and kept with probability p_1
+// p_23 / (p_1(m2 + m3) p_23(M - m1)), which is at most 1 because p_1 falls with m23 and p_23 rises.
+// For massless products one try in four is kept; for massive ones, more. Then the mother decays to
+// 1 and the pair, and the pair into 2 and 3, as two-body decays. Source: Particle Data Group,
 // Kinematics; F. James, Monte Carlo phase space, CERN 68-15 (1968).
 //
 // Branching fractions are 1 and each decay is sampled from its own phase space, so the weight of an
@@ -42,8 +42,8 @@ class DecayChain {
   struct Node {
     double mass = 0;
     int first = 0, products = 0;  ///< nodes [first, first + products)
-    /// Only for event records: PDG number, and numbers of the particle and its mother among all
-    /// particles in the order of run(). A root has the mother -1.
+    /// Only for event records: PDG number, and indices of the particle and its mother among all
+    /// particles, in the order of run(). A root has the mother -1.
     int pdg = 0, item = 0, mother = -1;
     int rule = 0;  ///< host only: index of its decay
   };

@@ -11,9 +11,9 @@
 //                    the ratio given the mass; if the masses differ, they alone identify the class
 //
 // `log_ratio` is the optimal classifier for an observer of the tree. An observer of the set alone
-// can at best know p(set | W) / p(set | QCD), both summed over all trees with that set, and reaches
-// a smaller area under the curve. For the few constituents of configs/ginkgo.yaml this sum is exact
-// too (tests/generators/events/ginkgo_reference.h).
+// can at best know p(set | W) / p(set | QCD), both summed over all trees that give this set, and
+// reaches a smaller area under the curve. For the few constituents of configs/ginkgo.yaml this sum
+// is exact too (tests/generators/events/ginkgo_reference.h).
 #pragma once
 
 #include "core/config/params.h"

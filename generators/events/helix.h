@@ -70,7 +70,7 @@ WS_INLINE Chord to_plane(const State& at, double z) {
   const double height = z - at.z;
   const double arc = height / at.cot, half = 0.5 * at.k * arc;
   const bool reached = (height * at.cot > 0) & (2 * half < kPi) & (2 * half > -kPi);
-  // sin(b) / b and cos(b) for b = half / 4 <= pi / 8 by series, then doubled twice.
+  // sin(b) / b and cos(b) for b = half / 4 <= pi / 8 by series; then the angle is doubled twice.
   double b = 0.25 * half, sinc = 0, cosine = 0;
   const double square = b * b;
   WS_UNROLL(8)

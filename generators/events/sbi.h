@@ -1,6 +1,6 @@
 // Generator `sbi`: tasks of the simulation-based inference benchmark. Parameters theta (the
-// latents) come from a task's prior, x from its simulator. One functor contains all tasks, so that
-// device code compiles once; `task` selects one. Created through the registry; host and device.
+// latents) come from a task's prior, x from its simulator. One functor contains all tasks and
+// `task` selects one, so device code compiles once. Created through the registry; host and device.
 //
 // Priors, simulators and constants: J.-M. Lueckmann, J. Boelts, D. Greenberg, P. Goncalves, J.
 // Macke, "Benchmarking simulation-based inference", AISTATS 2021, appendix T, and sbibm.
@@ -29,7 +29,7 @@ namespace sbi {
 /// Number of parameters of gaussian_linear and gaussian_linear_uniform.
 inline constexpr int kGaussian = 10;
 
-/// slcp: number of observations, two numbers each. 20 distractor laws fill x up to 100.
+/// slcp: number of observations (two numbers each). 20 distractor laws fill x to 100 numbers.
 inline constexpr int kSlcpPoints = 4, kDistracted = 100;
 inline constexpr int kDistractors = kDistracted - 2 * kSlcpPoints, kComponents = 20;
 inline constexpr int kTriangle = kDistractors * (kDistractors + 1) / 2;
@@ -54,9 +54,9 @@ struct Constants {
   const std::int32_t* place = nullptr;  ///< [kDistracted]: position in x of each number
 };
 
-/// Draws from the binomial distribution of `n` trials by inversion from the smaller end. The law is
-/// exact up to the 2^-53 steps of `u` in [0, 1) and rounding below 1e-12. Requires n <= 1000:
-/// otherwise the first term may underflow.
+/// Draws from the binomial distribution of `n` trials by inversion, counting the less likely
+/// outcome. The law is exact up to the 2^-53 steps of `u` in [0, 1) and rounding below 1e-12.
+/// Requires n <= 1000: otherwise the first term may underflow.
 WS_INLINE int binomial(int n, double p, double u) {
   const bool mirrored = p > 0.5;
   const double q = mirrored ? 1 - p : p, rest = 1 - q;

@@ -14,8 +14,8 @@ namespace {
 
 constexpr const char* kAcs = "a variant of the ACTS generic detector";
 
-/// In f32, u (ratio^e - 1) + 1 with e = 1 - pt_power keeps only about the fraction e of the 24
-/// bits of u.
+/// In f32, u (ratio^e - 1) + 1 with e = 1 - pt_power keeps only
+/// about a fraction e of the 24 bits of u.
 constexpr double kLeastExponent = 0.01;
 
 double exponent_of(const Tracks::Params& params) {

@@ -92,7 +92,7 @@ WS_INLINE void make(Team& team, const SampleRng& rng, float decay, int levels,
                    (height(row + step, column - step) + height(row + step, column + step)));
     }
     team.sync();
-    // Every second of the (across + 1)^2 points, which is an odd number.
+    // Every other one of the (across + 1)^2 points, whose number is odd.
     const int width = across + 1;
     for (int i = team.rank(); i < (width * width - 1) / 2; i += team.size()) {
       const int p = 2 * i + 1, row = p / width * step, column = p % width * step;

@@ -66,7 +66,7 @@ struct Lines {
   WS_INLINE Cell* at(std::int32_t g, std::int32_t line) const { return cells + g * group + line; }
   WS_INLINE std::int32_t offset(std::int32_t i) const { return (i + (i >> log_gap)) << log_step; }
 
-  /// Numbers that are `half` apart: 1, or a multiple of 2^log_gap.
+  /// Numbers that are `half` apart; `half` is 1 or a multiple of 2^log_gap.
   template <int kCount>
   WS_INLINE void get(const Cell* from, std::int32_t half, Complex (&z)[kCount]) const {
     const std::int32_t step = offset(half);
@@ -189,7 +189,7 @@ struct Tiles {
   WS_HD static constexpr std::int32_t row_cells(std::int32_t fields, int log_side, int log_rows) {
     return fields * ((9 << (log_side - 1) >> 3) << (log_rows + 1));
   }
-  /// The largest tiles of at most `cells` cells, or log_columns = 0 if they are too small.
+  /// The largest tiles of at most `cells` cells, or log_columns = 0 if such tiles are too small.
   WS_HD static constexpr Tiles of(std::int32_t fields, int log_side, std::int64_t cells) {
     Tiles tiles{fields, log_side, 3, log_side};
     while (tiles.log_columns > 0 && column_cells(fields, log_side, tiles.log_columns) > cells)

@@ -154,8 +154,8 @@ WS_INLINE float feature_place(std::uint32_t bits) {
                    kFeatureSpread * 0x1p-16f, 0.5f - 0.5f * kFeatureSpread);
 }
 
-/// The smaller and the larger of two squares. A device has one instruction for each; for a NaN, its
-/// result differs from math::min and math::max.
+/// The smaller and the larger of two squares. A device has one instruction for each. For a NaN, its
+/// result differs from that of math::min and math::max.
 WS_INLINE float smaller(float a, float b) {
 #if WS_DEVICE_CODE
   return fminf(a, b);

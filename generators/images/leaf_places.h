@@ -46,7 +46,7 @@ struct LeafPlaces {
   float log_ratio;         ///< ln(r_max / r_min)
   float margin[kRegions];  ///< width of the margin around the image
   float plain[kRegions];   ///< fraction of the region's leaves with density r^-3
-  float beside[kRegions];  ///< fraction of leaves with density r^-3 or r^-2
+  float beside[kRegions];  ///< fraction of the region's leaves with density r^-3 or r^-2
   float period_x, period_y;
   float inverse_x, inverse_y;
 

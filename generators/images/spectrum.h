@@ -105,7 +105,7 @@ struct Spectrum {
   }
 
   using Cell = fft::Cell;
-  /// The grids; offset and gain that shade() reads; tables. A multiple of 32 bytes.
+  /// Size of the grids, of offset and gain for shade(), and of the tables; a multiple of 32 bytes.
   std::int64_t cells(SampleShape shape) const {
     const std::int32_t side = 1 << log_side_of(shape);
     return (std::int64_t{fields()} * side * side + kRange + spectrum::Tables::count(side) + 7) / 8 *

@@ -5,7 +5,7 @@
 // of fill_levels.h for leaves that show them at reduced size. Created by DeadLeaves::instead();
 // host and device.
 //
-// After "dead leaves - textured" of M. Baradad et al., "Learning to See by Looking at Noise",
+// After "dead leaves - textured" by M. Baradad et al., "Learning to See by Looking at Noise",
 // NeurIPS 2021, where a texture replaces each leaf's colour. The placement of textures is our own:
 // any position, angle and scale within a range, mirrored at the borders of the fill.
 #pragma once

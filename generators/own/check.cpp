@@ -209,7 +209,7 @@ class Checker {
     for (std::size_t k = 0; k < info.classes.size(); ++k)
       if (!labels.contains(static_cast<std::int32_t>(k)))
         return fmt::format("none of {} samples has the class {}", count, info.classes[k]);
-    // 4096 uniform numbers all miss a given end by more than 1 % with a probability of 1e-18.
+    // The probability that 4096 uniform numbers all miss a given end by more than 1 % is 1e-18.
     for (std::size_t l = 0; l < info.latents.size(); ++l) {
       const LatentInfo& latent = info.latents[l];
       const float slack = 0.01f * (latent.high - latent.low);

@@ -24,7 +24,7 @@ struct CheckPlan {
   static constexpr std::int64_t kFillingSamples = 4096;
 };
 /// Checks samples of a generator: values in their ranges, no NaN, identical bytes for any batch and
-/// order, and no more random blocks than declared. Runs in a child process with a limited
+/// order, and no more random blocks than declared. Runs in a child process with limited
 /// processor time, so endless loops and crashes are reported like other failures. `load` is called
 /// in the child. Returns the failure, which names the sample, or "".
 std::string failure_of(const std::function<CheckedGenerator()>& load, const CheckPlan& plan);

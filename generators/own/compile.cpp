@@ -45,8 +45,8 @@ struct Message {
   std::string text;
 };
 
-/// Converts nvcc's messages, "rings.h(12): error: text" and two lines that show the place, to the
-/// form of g++: "rings.h:12:3: error: text".
+/// Converts nvcc's messages, "rings.h(12): error: text" and two lines that show the place, to
+/// g++'s format: "rings.h:12:3: error: text".
 std::string in_form_of_gcc(const std::string& messages) {
   std::string text;
   std::vector<std::string> lines;
@@ -97,14 +97,14 @@ std::vector<std::string> promotions_in(const std::string& messages, const fs::pa
 constexpr std::string_view kBareAssertion = "static assertion failed";
 
 /// The first error in each line of the user's code, in order. An error in Wellspring's own headers
-/// counts for the last user line that the compiler mentioned before it, or for no line.
+/// is attributed to the last user line that the compiler mentioned before it, or to no line.
 std::vector<Message> errors_in(const std::string& messages, const fs::path& header) {
   std::vector<Message> errors;
   std::istringstream lines(messages);
   const std::string folder = header.parent_path().string() + "/";
   std::string before;
   for (std::string line; std::getline(lines, line);) {
-    // An assertion without a text: the compiler quotes its condition on the next line.
+    // An assertion without a message: the compiler quotes its condition on the next line.
     const std::size_t quoted = line.find(" | ");
     if (quoted != std::string::npos && !errors.empty() && errors.back().text == kBareAssertion) {
       const std::size_t begin = line.find_first_not_of(' ', quoted + 3);
@@ -281,7 +281,7 @@ std::vector<fs::path> compile_device_code(const fs::path& header, const Toolchai
         std::string("-cubin"), std::string("-o"), cubin.string()})
     words.push_back(word);
   run_compiler(words, header);
-  // The compiler's version stands for CUDA's own headers.
+  // The compiler's version covers CUDA's own headers.
   const fs::path toolkit = fs::weakly_canonical(toolchain.nvcc.program).parent_path().parent_path();
   std::vector<fs::path> files = files_of_rule(read_text(rule));
   std::erase_if(files, [&](const fs::path& file) {

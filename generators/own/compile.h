@@ -26,7 +26,7 @@ Compiler find_nvcc();
 /// Kind of an object.
 struct Target {
   std::string arch = {};  ///< architecture of the device code, such as "sm_90"; "": host code only
-  /// With WS_EXPECT and the counter of random blocks, as in sanitizer builds; optimised less,
+  /// With WS_EXPECT and the counter of random blocks, as in sanitizer builds. Optimised less,
   /// because it only makes samples for checks.
   bool checked = false;
 };
@@ -39,8 +39,8 @@ struct Toolchain {
   /// Versions of the compilers.
   std::string version() const;
 };
-/// Throws a config error if a compiler is missing, or if there is an architecture
-/// and this program has no CUDA back end.
+/// Throws a config error if a compiler is missing, or if `target` has an architecture
+/// but this program has no CUDA back end.
 Toolchain find_toolchain(const Target& target);
 /// Architecture of a GPU.
 std::string arch_of(Device device);

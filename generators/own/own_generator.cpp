@@ -32,7 +32,7 @@ bool is_written_by_user(const ConfigLocation& place) {
          file == "Generator";
 }
 
-/// Makes this library's symbols visible to the object if it is part of a Python module.
+/// If this library is part of a Python module, makes its symbols visible to the object.
 void publish_symbols() {
   Dl_info info{};
   if (::dladdr(reinterpret_cast<const void*>(&publish_symbols), &info) != 0 &&
@@ -86,7 +86,7 @@ struct Loaded {
   std::map<std::string, GeneratorEntry> on_gpu;  ///< by architecture
 };
 
-/// Headers by path. Entries stay where they are.
+/// Headers by path. Entries are never moved.
 struct LoadedHeaders {
   std::function<void(const std::string&)> tell;  ///< see watch_compilations
   std::mutex mutex;

@@ -25,16 +25,16 @@ std::string own_generator_path(const std::string& name, const ConfigLocation& pl
 /// if the file's name is not a C++ name.
 std::string own_functor_name(const std::filesystem::path& header);
 
-/// The generator in a header. A header is read once per process. Throws config errors: the header
-/// does not compile, fails a check, or is writable by other users. Only a configuration or command
-/// line of the user starts a compiler; checkpoints and other places need a compiled header.
+/// The generator in a header. A header is read once per process. Throws config errors if the header
+/// does not compile, fails a check, or is writable by other users. Only a user's configuration or
+/// command line starts a compiler; checkpoints and other places need a compiled header.
 const GeneratorEntry& own_generator(const std::string& name, const ConfigLocation& place);
 
 /// Calls `tell` with a message before a header is compiled. By default, there is no message. Call
 /// it before any generator is used.
 void watch_compilations(std::function<void(const std::string& message)> tell);
 
-/// SHA-256 of a loaded header and of the files that it includes, without Wellspring's own.
+/// SHA-256 of a loaded header and of the files that it includes, except Wellspring's own.
 const std::string& own_generator_hash(const std::string& name);
 
 /// The text of a loaded header, to be stored with the samples or weights that it made. Nothing
