@@ -12,8 +12,8 @@
 
 namespace wellspring {
 
-/// SHA-256, as 64 hexadecimal digits, over the samples in order: the columns in the order of
-/// columns_of, x in f32, little-endian. Independent of the batch size.
+/// SHA-256 of the samples in order, as 64 hexadecimal digits. Columns are in the order of
+/// columns_of; x is little-endian f32. Independent of the batch size.
 std::string sample_digest(SampleReader& feed);
 /// The digest of a generator's samples, without augmentation.
 std::string sample_digest(Generator& generator, const SampleRange& range,

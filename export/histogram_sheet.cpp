@@ -122,7 +122,7 @@ void HistogramSheet::count(const Sample& sample) {
   each([](const Entry& entry, std::size_t, double& added) { added += entry.weight; });
   each([&](const Entry& entry, std::size_t bin, double& added) {
     Bin& total = bins_[entry.feature][sample.line][bin];
-    total.sum += added;  // later entries of the same bin find 0 and add nothing
+    total.sum += added;  // later entries in the same bin find 0 and add nothing
     total.variance += added * added;
     added = 0;
   });

@@ -113,7 +113,7 @@ class FunctorGeneratorBase : public Generator {
   /// `info` does not contain the layout yet. Throws config errors.
   FunctorGeneratorBase(SampleInfo info, const SampleLayout& layout, const FunctorTruth& truth);
 
-  /// Reserves the memory of emission. `roles`: how augmentation maps the latents.
+  /// Reserves memory for emission. `roles`: how augmentation maps the latents.
   virtual void plan_emission(MemoryPlan& memory, std::int64_t rows, DenseLabels dense,
                              const LatentRoles& roles) = 0;
   /// Enqueues the launches. `call.seed` is the key of the generator.

@@ -1,4 +1,4 @@
-// Layouts of exported files, each implemented in the file of its name, and functions that they
+// Layouts of exported files, each implemented in the file with its name, and functions that they
 // share. Called by export_layout.cpp; host only.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The Lund plane of a parton, the masses of W and top, and constants of generator `lund_shower`. Host
-// and device.
+// The Lund plane of a parton, the masses of W and top, and constants of
+// generator `lund_shower`. For host and device.
 #pragma once
 
 #include "generators/events/jet_views.h"
@@ -33,7 +33,7 @@ struct Line {
   float mass, square, scale;  ///< M, M^2, M Gamma
   float low, range;           ///< angles in turns; range 0: always M
 
-  static constexpr double kWidths = 15;  ///< as bwcutoff of MadGraph5_aMC@NLO, arXiv:1405.0301
+  static constexpr double kWidths = 15;  ///< like bwcutoff in MadGraph5_aMC@NLO, arXiv:1405.0301
 
   WS_INLINE float draw(std::uint32_t word) const {
     const math::SinCos at = math::sincos_turns(math::fma(unit_float(word), range, low));

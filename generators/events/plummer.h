@@ -13,7 +13,7 @@ namespace wellspring {
 
 struct PlummerStar {
   static constexpr float kScale = 0.589048623f;   ///< scale length a = 3 pi / 16
-  static constexpr float kInside = 0.999f;        ///< fraction of the mass kept, within kReach
+  static constexpr float kInside = 0.999f;        ///< kept fraction of the mass, within kReach
   static constexpr float kReach = 22.8042468f;    ///< a (kInside^(-2/3) - 1)^(-1/2)
   static constexpr float kFastest = 1.84263546f;  ///< sqrt(2 / a): escape speed at the centre
   static constexpr int kBlocks = 4;               ///< blocks of purpose scene per star

@@ -223,9 +223,9 @@ struct GrayScott {
 
   explicit GrayScott(const Params& params) : params_(params) {}
 
-  /// How many of 120 chains died out or became flat after 2000 steps with the defaults: 120 at 10
-  /// cells, 70 at 16, 51 at 24, 22 at 32, 20 at 48 (all chains of alpha and epsilon, for which one
-  /// square is not enough), 1 at 64.
+  /// Number of chains, of 120 with the defaults, that died out or became flat after 2000 steps: 120
+  /// at 10 cells, 70 at 16, 51 at 24, 22 at 32, 20 at 48 (all chains of alpha and epsilon, for
+  /// which one square is not enough), 1 at 64.
   std::vector<std::string> notes(SampleShape) const {
     if (params_.cells >= 64) return {};
     return {
@@ -252,7 +252,7 @@ struct GrayScott {
     Scene scene;
     scene.x0 = static_cast<std::int32_t>(draw.integer(side));
     scene.y0 = static_cast<std::int32_t>(draw.integer(side));
-    // Dark where v is 0, light where v is large: each channel has a contrast of at least 1/2.
+    // Dark where v is 0, light where v is large; each channel has a contrast of at least 1/2.
     scene.low = {draw.uniform(0, 0.25f), draw.uniform(0, 0.25f), draw.uniform(0, 0.25f)};
     scene.high = {draw.uniform(0.75f, 1), draw.uniform(0.75f, 1), draw.uniform(0.75f, 1)};
     if (params_.palette == Palette::grey) {

@@ -97,8 +97,8 @@ struct Leaf {
   }
 
   /// The corners are at independent uniform angles on the circle. The edge between angles a < b has
-  /// its normal at (a + b) / 2 and the distance r cos((b - a) / 2), which is negative if the
-  /// centre is outside.
+  /// its normal at angle (a + b) / 2, at the distance r cos((b - a) / 2) from the centre. The
+  /// distance is negative if the centre is outside.
   WS_INLINE void cut_polygon(const Philox4& words) {
     float angle[5];
     WS_UNROLL(4)

@@ -44,9 +44,9 @@ struct LeafPlaces {
   float taper;             ///< 1 - (r_min / r_max)^2
   float linear;            ///< 1 - r_min / r_max
   float log_ratio;         ///< ln(r_max / r_min)
-  float margin[kRegions];  ///< around the image
-  float plain[kRegions];   ///< fraction of leaves of the region with the density r^-3
-  float beside[kRegions];  ///< fraction of leaves with the density r^-3 or r^-2
+  float margin[kRegions];  ///< width of the margin around the image
+  float plain[kRegions];   ///< fraction of the region's leaves with density r^-3
+  float beside[kRegions];  ///< fraction of the region's leaves with density r^-3 or r^-2
   float period_x, period_y;
   float inverse_x, inverse_y;
 

@@ -162,7 +162,7 @@ WS_INLINE void estimate(const Bulb& bulb, const Points<M>& at, float (&distance)
       z[i] = goes ? nz : z[i];
       r[i] = goes ? nr : r[i];
       growth[i] = goes ? next : growth[i];
-      // For an orbit that has ended, the traps get its last point again, which changes nothing.
+      // The traps get the last point of an ended orbit again, which changes nothing.
       if constexpr (kWithTraps) {
         const float level = math::abs(z[i]);
         traps.level[i] = math::min(level, traps.level[i]);
@@ -206,9 +206,9 @@ struct Rays {
   }
 };
 
-/// Moves the rays with `going` = 1 forward until the estimate is below near + slope t, and then
-/// sets `hit`. Rays that are still going after `steps` also count as hits. Afterwards all `going`
-/// are 0.
+/// Moves the rays with `going` = 1 forward until the estimate is below near + slope
+/// t, and then sets `hit`. Rays that are still moving after `steps` steps also count
+/// as hits. Afterwards all `going` are 0.
 template <int M>
 WS_INLINE void march(const Bulb& bulb, Rays<M>& rays, const float (&near)[M], float slope,
                      std::int32_t steps, int (&going)[M], int (&hit)[M]) {

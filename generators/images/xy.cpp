@@ -80,9 +80,9 @@ SampleInfo Xy::describe(const Params& params) {
       rarely_reached({"vortices",
                       "vortices per spin: plaquettes with winding +1; as many have winding -1", "",
                       0, 0.5f})};
-  // Blocks for the phase, T and the first direction; with a hot start, one block for four spins;
-  // two blocks per spin and round. In addition to one spin per pixel, there are at most
-  // spins::kMostSide more; see side_for.
+  // Blocks for the phase, T and the first direction; with a hot start, one block per four
+  // spins; then two blocks per spin and round. At most spins::kMostSide spins are added
+  // to one spin per pixel; see side_for.
   const auto of = [&](std::int64_t spins) {
     return spins * params.rounds * xy::kBlocks + (params.start == Start::hot ? (spins + 3) / 4 : 0);
   };
