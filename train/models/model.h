@@ -23,8 +23,8 @@ class Model {
   virtual const std::string& name() const = 0;
   /// The effective parameters as YAML lines "name: value", in table order.
   virtual std::string parameters_yaml() const = 0;
-  /// The network for samples of `input`. Errors (config): the input does not fit; the model lacks
-  /// one of the outputs.
+  /// The network for samples of `input`. Errors (config): the input does not fit; the model does
+  /// not offer one of the outputs.
   virtual Tape record(const SampleLayout& input, const std::vector<OutputSpec>& outputs) const = 0;
   /// The same with one output of `width` values per sample.
   Tape record(const SampleLayout& input, int width) const {
@@ -39,7 +39,7 @@ struct ModelEntry {
   std::string reference;
   std::vector<ParamRow> parameters;
   std::unique_ptr<Model> (*make)(const std::vector<ParamSetting>& settings);
-  SampleLayout example;              ///< input layout to describe it with
+  SampleLayout example;              ///< input layout used to describe it
   std::vector<std::string> outputs;  ///< names of the outputs that it offers
 };
 

@@ -1,5 +1,5 @@
-// Fusion of recorded operations. It is invisible to models: initialisation and parameter names stay
-// the same. Called by train/network/network.cpp; host only.
+// Fusion of recorded operations. It is invisible to models: initialisation and parameter names are
+// unchanged. Called by train/network/network.cpp; host only.
 #pragma once
 
 #include "train/network/tape.h"
@@ -9,9 +9,9 @@
 
 namespace wellspring {
 
-/// Operation that takes a 2x2 max pooling between a convolution and a group normalisation. On a CPU,
-/// the backward pass of a convolution with pooling skips the gradients that are 0; on a GPU, pooling
-/// in a normalisation saves a launch.
+/// Operation into which a 2x2 max pooling between a convolution and a group normalisation is fused.
+/// On a CPU, the backward pass of a convolution with pooling skips the gradients that are 0; on a
+/// GPU, pooling in a normalisation saves a launch.
 enum class PoolWith : std::uint8_t { convolution, norm };
 
 /// Returns the same computation with fewer nodes. Fuses only where no other node reads an

@@ -1,5 +1,5 @@
-// Division of a batch into shards, each of which one CPU thread takes through the network. Called
-// by train/network; host only.
+// Divides a batch into shards. One CPU thread takes each shard through the network. Called by
+// train/network; host only.
 #pragma once
 
 #include "kernels/batch/batch.h"

@@ -1,4 +1,4 @@
-// Attention, selection of tokens, and operations with parameters of their own.
+// Attention, selection of tokens, and operations with their own parameters.
 #include "kernels/ops/tokens.h"
 
 #include "kernels/ops/attention.h"
@@ -52,7 +52,7 @@ class AttentionLayer : public Layer {
   std::unique_ptr<ops::Attention> attention_;
 };
 
-/// y = x + values, the same for every sample.
+/// y = x + values, with the same values for every sample.
 class AddParameterLayer : public Layer {
  public:
   AddParameterLayer(const AddParameter& operation, LayerPlanner& planner) {
