@@ -120,7 +120,7 @@ std::string why_missing(const HeldOutFigure& figure, const EvaluationReport& rep
                                                  : "the held-out samples do not train that head";
 }
 
-/// Error (data) if no evaluation can have the figure, or if it was finite in none up to the last.
+/// Error (data) if no evaluation can have the figure or, after the last one, none had it finite.
 void require_figure(const HeldOutFigure& figure, const EvaluationReport& report, bool last) {
   std::string why = value_of(figure, report) ? "" : why_missing(figure, report);
   if (why.empty() && last) why = "it was not finite in any evaluation";

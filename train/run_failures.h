@@ -20,7 +20,7 @@ namespace wellspring {
 /// the damage that this rank has found.
 [[noreturn]] void end_damaged(RunContext& context, std::uint64_t step,
                               const std::optional<Error>& damage, const std::string& kept);
-/// Error (of the same kind): the checkpoint of `step` cannot be written because of `error`.
+/// Error of the same kind as `error`, which has prevented the checkpoint of `step`.
 [[noreturn]] void fail_checkpoint(const Error& error, std::uint64_t step,
                                   const std::optional<std::filesystem::path>& newest);
 

@@ -1,4 +1,4 @@
-// The clock of a run, and what it does after each step. Called by the trainer; host only.
+// The clock of a run, and the decisions between its steps. Called by the trainer; host only.
 #pragma once
 
 #include "train/keep_best.h"

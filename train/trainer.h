@@ -49,7 +49,7 @@ class Trainer {
   /// sets the weights: from a checkpoint, from another run or newly initialised. Locks the run
   /// folder for the trainer's lifetime. Errors: config; data; device (with the memory table if the
   /// plan does not fit); runtime if another process trains in the folder; Interrupted if a signal
-  /// arrives during reading of data.
+  /// arrives while it reads data.
   Trainer(RunConfig config, TrainObserver& observer, TrainerOptions options = {});
   /// The same with the caller's sources. `training` must list them under the names and in the order
   /// of the configuration, which provides all other settings.

@@ -1,8 +1,8 @@
 // A data set with some or all of its rows in faster storage. Used by streamed sources; host only.
 //
 // Each row belongs to at most one tier, chosen by a hash of its number. hold() fills the tiers; the
-// ranks of a node fill their shared tiers together. A row that has not been filled yet, because
-// another rank is to fill it, is read from the data set.
+// ranks of a node fill their shared tiers together. A row that another rank has not finished
+// filling is read from the data set.
 #pragma once
 
 #include "sources/datasets/dataset.h"

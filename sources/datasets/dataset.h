@@ -21,7 +21,7 @@ namespace wellspring {
 struct RowLayout {
   SampleLayout sample;
   ElementType type = ElementType::u8;  ///< u8: image, HWC; f32: event or set (stored_numbers)
-  /// True: images differ in size but fit into that of `sample`; a row ends with a StoredFrame.
+  /// True: images differ in size but fit into `sample`; each row ends with a StoredFrame.
   bool own_sizes = false;
   friend bool operator==(const RowLayout&, const RowLayout&) = default;
   std::int64_t bytes() const;

@@ -26,7 +26,7 @@ double percent_of(std::int64_t row) {
   return static_cast<double>(z >> 11) * 0x1p-53 * 100;
 }
 
-/// Smaller sets are divided evenly, by the rank of the hash. If its value were used, a part of 20 %
+/// Smaller sets are divided evenly, by the rank of the hash. By its value, the size of a 20 % part
 /// of n rows would have a standard deviation of 0.4 sqrt(n): 9 rows of 100 at this size.
 constexpr std::int64_t kFewestByHash = 500;
 

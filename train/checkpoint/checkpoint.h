@@ -100,7 +100,7 @@ void load_weights(const ModelFile& model, ParameterArena& parameters, Stream& st
 struct TransferReport {
   bool foreign = false;                 ///< the file has no digest
   std::vector<std::string> loaded;      ///< same name and shape
-  std::vector<std::string> types;       ///< types other than F32, which were converted
+  std::vector<std::string> types;       ///< converted types (all but F32)
   std::vector<std::string> resized;     ///< adapted to another shape; lists both shapes
   std::vector<std::string> reset;       ///< head tensors or whole heads, newly initialised
   std::vector<std::string> missing;     ///< not in the file: newly initialised

@@ -1,5 +1,5 @@
-// Identities of a run's data sets, which checkpoints record; a resumed run must read the same data.
-// Host only.
+// Identities of a run's data sets, as recorded in checkpoints; a resumed run must read the same
+// data. Host only.
 #pragma once
 
 #include "sources/mixture.h"
@@ -9,7 +9,7 @@
 
 namespace wellspring {
 
-/// Rows per data set whose bytes enter the digest, evenly spaced.
+/// Number of evenly spaced rows per data set whose bytes enter the digest.
 inline constexpr std::int64_t kDigestedRows = 64;
 
 /// Identities of the finite sources; generators are endless and have none. A digest is a list of

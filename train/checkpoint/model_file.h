@@ -15,7 +15,7 @@
 
 namespace wellspring {
 
-/// The metadata of a model file. Contains no paths of the machine that wrote it.
+/// The metadata of a model file. Contains no paths from the machine that wrote it.
 struct ModelDescription {
   std::uint64_t step = 0;
   std::string config_yaml;      ///< RunConfig::portable_yaml

@@ -167,8 +167,8 @@ std::int64_t prefix_tokens(const ShapeOf& shape_of) {
   return tokens;
 }
 
-/// Arranges `cells` patches in the grid of images of shape `input`; if none has that many, or the
-/// shape is unknown, in a square. A grid without rows: neither fits.
+/// The patch grid, with `cells` patches, of images of shape `input`; a square grid if there is no
+/// such grid, for example because the shape is unknown. No rows: neither exists.
 PatchGrid grid_of(std::int64_t cells, SampleShape input) {
   if (cells < 1) return {};
   const auto area = static_cast<double>(cells);

@@ -216,7 +216,7 @@ void check_length(const ConfigNode& node, const TrainConfig& train,
                 "set eval.every to the number of steps between evaluations");
 }
 
-/// Refuses launches with more steps than there are between two steps at which the host acts.
+/// Refuses launches that are longer than the interval between two actions of the host.
 void check_launches(const ConfigNode& node, const TrainConfig& train,
                     const EvaluationConfig& evaluation) {
   const std::int64_t steps = train.steps_per_launch;

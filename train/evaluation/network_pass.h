@@ -44,7 +44,7 @@ class NetworkPass {
     std::function<void(const PredictedRows& rows)> on_host = {};
     std::function<void(std::uint64_t done)> progress = {};
   };
-  /// Passes held-out samples of a source. Blocks. After a signal, throws Interrupted after a batch.
+  /// Passes a source's held-out samples. Blocks. A signal throws Interrupted between two batches.
   void run(Stream& stream, SupervisedTask& task, Mixture& mixture, int source, HeldOutRange samples,
            const Uses& uses);
 

@@ -17,7 +17,7 @@ namespace wellspring {
 inline float predicted_target(const HeadTarget& target, float output) {
   return output / target.scale() + target.shift();
 }
-/// The predicted standard deviation, in the target's unit. `output`: a log variance of the scaled
+/// The predicted standard deviation, in the target's unit. `output`: the log variance of the scaled
 /// target, see ops::RegressionError::gaussian.
 inline float predicted_deviation(const HeadTarget& target, float output) {
   return std::exp(0.5f * std::max(output, ops::RegressionLaw::kLeastLogVariance)) / target.scale();

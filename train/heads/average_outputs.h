@@ -10,8 +10,8 @@
 
 namespace wellspring::ops {
 
-/// In each of `rows` rows of `width` outputs, replaces the `count` outputs at `begin` by their
-/// means with the outputs at `other`.
+/// In each of `rows` rows of `width` outputs, averages the `count` outputs that start at `begin`
+/// with the `count` outputs that start at `other`, and stores the means at `begin`.
 void average_outputs(Stream& stream, float* outputs, std::int64_t rows, std::int64_t width,
                      std::int64_t begin, std::int64_t other, std::int64_t count);
 

@@ -40,7 +40,7 @@ struct ModelEntry {
   std::vector<ParamRow> parameters;
   std::unique_ptr<Model> (*make)(const std::vector<ParamSetting>& settings);
   SampleLayout example;              ///< input layout used to describe it
-  std::vector<std::string> outputs;  ///< names of the outputs that it offers
+  std::vector<std::string> outputs;  ///< names of the outputs that the model offers
 };
 
 /// All models, by name.
@@ -55,7 +55,7 @@ std::unique_ptr<Model> make_model(const std::string& name,
 ///     struct Mlp {
 ///       static constexpr const char* kName = "mlp";
 ///       static constexpr const char* kSummary = "...", *kReference = "";
-///       static SampleLayout example();     // input layout to describe it with
+///       static SampleLayout example();     // input layout used to describe it
 ///       static std::vector<std::string> outputs();   // only if not just kSampleOutput
 ///       static const ParamTable<Mlp>& table();
 ///       void check() const;              // error (config): contradictory parameters

@@ -1,5 +1,5 @@
 // Transformer over the items of a set: each item becomes a token, the tokens attend to each other,
-// and a perceptron reads their mean with the set's global columns. Offers one output per item and
+// and a perceptron reads their mean and the set's global columns. Offers one output per item and
 // one per sample.
 #include "train/models/model.h"
 

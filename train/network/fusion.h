@@ -23,7 +23,7 @@ enum class PoolWith : std::uint8_t { convolution, norm };
 ///     group_norm, global_mean       one normalisation
 ///     global_mean of one pixel      nothing
 ///     2x2 max_pool, group_norm      one normalisation, if pooling goes with normalisations; a ReLU
-///                                   of the convolution before it goes with them
+///                                   of the preceding convolution is fused too
 ///
 /// Values keep their numbers; intermediate values are no longer written.
 std::vector<Node> fuse(std::vector<Node> nodes, PoolWith pool = PoolWith::convolution);

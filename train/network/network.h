@@ -39,8 +39,8 @@ struct NetworkSpec {
   std::int64_t shards = 0;                ///< CPU only; 0: chosen by make_shards()
   std::vector<ParameterRule> rules = {};  ///< policies of the parameters
   Communicator* ranks = nullptr;          ///< ranks that share batch statistics; null: none
-  /// Activation checkpointing: between groups of this many blocks, values are kept for the backward
-  /// pass, which recomputes the others bit for bit. 0: all values that it needs are kept.
+  /// Activation checkpointing: only values between groups of this many blocks are kept for the
+  /// backward pass, which recomputes the others bit for bit. 0: all values that it needs are kept.
   std::int64_t recompute_blocks = 0;
   /// Parameters that this step trains get gradients; the default step is after every `unfreeze_at`.
   std::uint64_t step = std::numeric_limits<std::uint64_t>::max();

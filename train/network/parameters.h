@@ -97,7 +97,7 @@ class ParameterArena {
   /// First steps of the phases: step 0, then every step that unfreezes parameters. Within a phase,
   /// the same parameters are trained.
   std::vector<std::uint64_t> phases() const;
-  /// Number of parameter values, without buffers and gaps: all, and the frozen ones.
+  /// Number of parameter values, all and frozen, without buffers and gaps.
   std::int64_t count() const;
   std::int64_t frozen_count() const;
   /// Length of the weights, with buffers and gaps.
@@ -106,7 +106,7 @@ class ParameterArena {
   /// have this length; the moments of buffers stay 0.
   std::int64_t changing() const { return matrices_ + vectors_ + buffers_; }
 
-  /// All gradients of matrices and of vectors, with gaps.
+  /// The gradients of all matrices and of all vectors, with gaps.
   GradientRange matrices() const { return {0, matrices_}; }
   GradientRange vectors() const { return {matrices_, matrices_ + vectors_}; }
   DType compute() const { return compute_; }

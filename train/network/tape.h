@@ -77,7 +77,7 @@ struct DenseOptions {
 struct PoolOptions {
   int window = 2;
   int stride = 2;
-  int padding = 0;  ///< on each side; never the maximum of a window
+  int padding = 0;  ///< on each side; never taken as the maximum
 };
 struct GroupNormOptions {
   int groups = 1;
@@ -243,7 +243,7 @@ class Tape {
   Tensor gelu(Tensor x);
   Tensor silu(Tensor x);
   Tensor add(Tensor a, Tensor b);
-  /// Adds the same values to every sample; there are as many of them as elements in a sample.
+  /// Adds the same values, as many as a sample has elements, to every sample.
   Tensor add(Tensor x, const Parameter& values);
   /// Multiplies each channel by its factor [channels].
   Tensor scale(Tensor x, const Parameter& factors);

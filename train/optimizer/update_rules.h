@@ -95,8 +95,8 @@ struct LionRule {
 
 /// Adam's step plus the weight decay, scaled so that its norm is the rate times the norm of the
 /// tensor's weights. Source: Y. You et al., "Large Batch Optimization for Deep Learning: Training
-/// BERT in 76 minutes", ICLR 2020, algorithm 2 with the identity for phi. Like timm, does not scale
-/// tensors without weight decay.
+/// BERT in 76 minutes", ICLR 2020, algorithm 2 with the identity for phi. As in timm, tensors
+/// without weight decay are not scaled.
 struct LambRule {
   AdamWRule adam;
 
@@ -126,8 +126,8 @@ struct LambRule {
 
 /// SGD with momentum on gradients scaled in proportion to the norm of the tensor's weights. Source:
 /// Y. You, I. Gitman, B. Ginsburg, "Large Batch Training of Convolutional Networks",
-/// arXiv:1708.03888, algorithm 1; the momentum does not include the learning rate, as in timm. Like
-/// timm, it does not scale tensors without weight decay.
+/// arXiv:1708.03888, algorithm 1; the momentum does not include the learning rate, as in timm. As
+/// in timm, tensors without weight decay are not scaled.
 struct LarsRule {
   SgdRule sgd;
   float trust_coefficient, epsilon;

@@ -15,7 +15,7 @@ struct Launch {
   int local_rank = 0;        ///< index on this node
   int local_size = 1;        ///< number of ranks on this node
   std::string address = {};  ///< rank 0's node
-  int port = 0;              ///< port that rank 0 listens at
+  int port = 0;              ///< port at which rank 0 listens
 
   bool on_one_node() const { return local_size == size; }
 };
@@ -39,7 +39,7 @@ Environment process_environment();
 /// (srun(1), "OUTPUT ENVIRONMENT VARIABLES").
 std::optional<Launch> find_launch(const Environment& environment, int job);
 
-/// "gpu03" of Slurm's "gpu[03-05,11],login1": the first node of a list.
+/// The first node of a Slurm list: "gpu03" for "gpu[03-05,11],login1".
 std::string first_node(const std::string& nodes);
 /// Number of tasks of node `index`: "4(x2),3" means 4, 4, 3. Config error if there is no such node.
 int tasks_of_node(const std::string& tasks, int index);

@@ -99,7 +99,7 @@ class GroupNormLayer : public Layer {
   ops::GroupNormSpec spec_;
   bool pool_, mean_;
   ops::Activation pool_activation_ = ops::Activation::none;
-  std::size_t unwanted_ = 0;  ///< workspace offset of an input gradient that nobody needs
+  std::size_t unwanted_ = 0;  ///< workspace offset of an input gradient that is not needed
 };
 
 class LayerNormLayer : public Layer {
