@@ -83,12 +83,13 @@ class LocalRanks {
     for (const pid_t id : ids_)
       if (id > 0) kill(id, signal);
   }
-  /// Ends ranks that keep running after another has failed.
+  /// Ends ranks that keep running after another has failed. SIGTERM ends ranks that wait for it to
+  /// join; a rank that is writing a checkpoint has enough time to finish before SIGKILL.
   void press() {
-    constexpr std::chrono::seconds kPatience{10};
-    if (!failed_ || steady_clock::now() - pressed_ < kPatience) return;
+    constexpr std::chrono::seconds kBeforeKill{15};
+    if (!failed_ || steady_clock::now() < next_press_) return;
     send(pressure_);
-    pressed_ = steady_clock::now();
+    next_press_ = steady_clock::now() + kBeforeKill;
     pressure_ = SIGKILL;
   }
   bool all_ended() const { return ended_ == ids_.size(); }
@@ -102,15 +103,16 @@ class LocalRanks {
     const bool fails = code != 0 && code != kStopped;
     if (fails ? !failed_ || exit_code_ == kFollowing : first && !failed_) exit_code_ = code;
     if (!fails || failed_) return;
+    constexpr std::chrono::seconds kBeforeTerm{2};  // ranks that have met notice a loss at once
     failed_ = true;
-    pressed_ = steady_clock::now();
+    next_press_ = steady_clock::now() + kBeforeTerm;
   }
 
   std::vector<pid_t> ids_;  ///< by rank; 0: has ended
   std::size_t ended_ = 0;
   int exit_code_ = 0, pressure_ = SIGTERM;
   bool failed_ = false;
-  steady_clock::time_point pressed_;
+  steady_clock::time_point next_press_;
 };
 
 int wait_for(LocalRanks& ranks, const sigset_t& signals) {

@@ -12,7 +12,7 @@
 // and these hooks, if it names them in kHooks (sample_info.h):
 //
 //     double best_accuracy() const;
-//     std::vector<std::string> notes(SampleShape) const;    notes of plan() to the user
+//     std::vector<std::string> notes(SampleShape) const;    notes from plan() to the user
 //     static std::unique_ptr<Generator> instead(const Params&, SampleShape, const Generators&);
 //                                                           the generator of another functor that
 //                                                           serves these parameters, or null

@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/ops/ops.h"
-#include "train/optimizer/gradient_sum.h"
+#include "train/optimizer/gradient_accumulation.h"
 #include "train/optimizer/optimizer.h"
 #include "train/optimizer/parameter_view.h"
 #include "train/optimizer/weight_averaging.h"

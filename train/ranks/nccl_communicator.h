@@ -2,7 +2,7 @@
 // the rest. Host only.
 #pragma once
 
-#include "train/ranks/nccl.h"
+#include "train/ranks/nccl_library.h"
 #include "train/ranks/tcp_communicator.h"
 
 #include <atomic>
