@@ -1,5 +1,5 @@
-// Detects held-out samples that are also used for training, by their location and by their bytes.
-// Called at the start of a run; host only.
+// Finds held-out samples that are also used for training, by comparing their locations and their
+// bytes. Called at the start of a run; host only.
 #pragma once
 
 #include "core/work_watch.h"

@@ -241,7 +241,7 @@ class ArraySurvey {
     return fitting == 1 && !npy_ ? only : nullptr;
   }
 
-  /// True for whole numbers, few enough to be classes. Refuses integers that may be targets.
+  /// True if all are whole numbers with few distinct values. Refuses integers that may be targets.
   bool are_classes(const NumberArray& array, bool images) const {
     constexpr std::size_t kRowsPerClass = 10;  // on average, for real numbers to be classes
     std::vector<double> values(static_cast<std::size_t>(array.rows()));

@@ -1,5 +1,5 @@
-// The length of a run: epochs as steps, and longer runs. Called by the trainer, exports and the
-// command line; host only.
+// The length of a run: converts epochs to steps, and extends runs. Called by the trainer, exports
+// and the command line; host only.
 #pragma once
 
 #include "sources/mixture.h"

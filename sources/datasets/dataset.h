@@ -85,7 +85,7 @@ class Dataset {
   /// Host memory, in bytes, that the set needs for rows that it cannot read in place.
   virtual std::uint64_t held_bytes() const { return 0; }
   /// Reads these rows into `memory` [held_bytes()], which must outlive all readers. Call it before
-  /// making readers: otherwise the first one allocates memory. Throws data errors if damaged.
+  /// making readers: otherwise the first one allocates memory. Data error: a row is damaged.
   virtual void hold(std::span<std::byte> /*memory*/) {}
 };
 

@@ -35,7 +35,7 @@ NcclCommunicator::NcclCommunicator(const RingOptions& options, Device device)
 NcclCommunicator::~NcclCommunicator() {
   watcher_.request_stop();
   if (watcher_.joinable()) watcher_.join();
-  // Without the others, a communicator can only be aborted.
+  // Once a rank has ended, the communicator can only be aborted.
   if (ranks_ != nullptr && !aborted_)
     static_cast<void>(host_.ended() ? nccl::functions().abort(ranks_)
                                     : nccl::functions().destroy(ranks_));
