@@ -29,8 +29,8 @@ struct HeldOutFigure {
   std::optional<double> value_in(const EvaluationReport& report) const;
 };
 
-/// The figure that train.keep_best names; nullopt without one. `config` has its final steps (see
-/// settle_epochs). Errors (config): an unknown figure (the error lists the known ones), or one that
+/// The figure that train.keep_best names; nullopt without one. `config` has been through
+/// settle_epochs. Errors (config): an unknown figure (the error lists the known ones), or one that
 /// can be absent from an evaluation; train.patience in a run that is shorter than eval.every.
 std::optional<HeldOutFigure> figure_to_keep(const RunConfig& config,
                                             const std::vector<HeadSpec>& heads);
