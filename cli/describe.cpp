@@ -24,7 +24,7 @@
 namespace wellspring::cli {
 namespace {
 
-/// All names, or the first and the last of many.
+/// All names or, if there are many, the first ones and the last.
 std::string class_text(const std::vector<std::string>& classes) {
   constexpr std::size_t kMost = 24, kFirst = 8;
   if (classes.size() <= kMost) return join(classes);

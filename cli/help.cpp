@@ -119,7 +119,7 @@ int run(const CLI::App& program, const HelpArguments& options) {
   if (options.manual) print_manual(program);
   if (options.completion) print_completion(program);
   if (options.manual || options.completion) return 0;
-  if (options.command.empty()) {  // program.help() would print that of `help`
+  if (options.command.empty()) {  // program.help() would print the help of `help`
     fmt::print("{}", program.get_formatter()->make_help(&program, program.get_name(),
                                                         CLI::AppFormatMode::Normal));
     return 0;

@@ -60,7 +60,7 @@ LoadTest measure(SampleOptions samples, const LoadTestArguments& options,
 }
 
 int run(const LoadTestArguments& options) {
-  consumer_rate(options.consumer);  // refuses it before data are opened
+  consumer_rate(options.consumer);  // refuses a bad rate before data is opened
   const bool sets_threads = std::ranges::any_of(
       options.samples.settings,
       [](const std::string& setting) { return setting.starts_with("threads="); });

@@ -40,10 +40,10 @@ sigset_t passed_signals() {
   return signals;
 }
 
-/// Ends with this rank's environment, in the new process.
+/// Gives the new process the environment of this rank.
 void become_rank(int rank, int ranks, int port, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) std::_Exit(1);  // it has already died
+  if (getppid() != parent) std::_Exit(1);  // the parent has already died
   const auto set = [](const char* name, const std::string& value) {
     setenv(name, value.c_str(), 1);
   };
@@ -83,8 +83,8 @@ class LocalRanks {
     for (const pid_t id : ids_)
       if (id > 0) kill(id, signal);
   }
-  /// Ends the ranks that have not followed a failed one. SIGTERM asks those that still wait for it
-  /// to join; a rank that is writing a checkpoint already has enough time before SIGKILL.
+  /// Ends ranks that keep running after another has failed. SIGTERM ends ranks that wait for it to
+  /// join; a rank that is writing a checkpoint has enough time to finish before SIGKILL.
   void press() {
     constexpr std::chrono::seconds kBeforeKill{15};
     if (!failed_ || steady_clock::now() < next_press_) return;

@@ -105,7 +105,7 @@ void expect_no_setting_as_option(const CLI::App& subcommand, int argc, char** ar
   }
 }
 
-/// Names a missing argument with its meaning.
+/// Reports a missing argument together with its meaning.
 void expect_required(const CLI::App& subcommand) {
   for (const CLI::Option* option : subcommand.get_options())
     if (option->get_required() && option->count() == 0)

@@ -1,5 +1,5 @@
-// `wellspring new generator NAME`: writes the header of a generator to start from, its page and its
-// test.
+// `wellspring new generator NAME`: writes the header, page and test of a new generator, as a
+// starting point.
 #include "cli/command.h"
 #include "core/error.h"
 #include "core/io/files.h"

@@ -6,7 +6,7 @@
 
 namespace wellspring::cli {
 
-/// Exit code after a signal: EX_TEMPFAIL of sysexits.h, on which batch systems requeue.
+/// Exit code after a signal: EX_TEMPFAIL of sysexits.h, after which batch systems requeue the job.
 inline constexpr int kInterruptedExitCode = 75;
 
 /// "wellspring" if PATH leads to this executable, otherwise its path, relative if it is below the

@@ -41,7 +41,7 @@ std::vector<HeadReport> first_scores(std::vector<HeadReport> heads, std::size_t 
   return heads;
 }
 
-/// A line per regression target and a column per score.
+/// One line per regression target and one column per score.
 std::string target_table(const std::vector<Score>& scores) {
   std::vector<Line> lines = {{""}};
   const auto column_of = [&](const std::string& name) {

@@ -47,8 +47,8 @@ struct SweepArguments {
   int jobs = 1;
 };
 
-/// Starts `wellspring train` in a process group of its own, so that a Ctrl-C reaches only the sweep,
-/// which passes it on. Its output goes to `log`.
+/// Starts `wellspring train` in its own process group, so that a Ctrl-C reaches only the sweep,
+/// which passes it on. The output of the run goes to `log`.
 pid_t start_training(const std::string& config, const std::vector<std::string>& overrides,
                      const fs::path& log) {
   std::vector<std::string> words = {"wellspring", "train", config};

@@ -14,7 +14,7 @@
 namespace wellspring {
 namespace {
 
-/// Resident data are uploaded through two page-locked buffers: one is copied, one is being filled.
+/// Resident data are uploaded through two page-locked buffers: one is copied, the other filled.
 constexpr std::int64_t kUploadPieceBytes = std::int64_t{16} << 20;
 constexpr int kUploadPieces = 2;
 

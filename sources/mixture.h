@@ -89,7 +89,7 @@ class Mixture {
   std::vector<std::string> notes() const;
 
  private:
-  /// Throws a config error if `share` divides the views of a sample, or if they would be identical.
+  /// Throws a config error if `share` splits a sample's views, or if the views would be identical.
   void expect_views(const Share& share) const;
 
   std::uint64_t seed_;

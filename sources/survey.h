@@ -1,4 +1,4 @@
-// Determines from files how a source should read them: its keys, and the figures that a
+// Determines how a source should read the given files: its keys, and the figures that a
 // configuration depends on. Called by train/suggested_config.h; host only.
 #pragma once
 

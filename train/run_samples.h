@@ -1,5 +1,5 @@
 // The samples of a configured run as its network reads them: from all its sources, augmented,
-// normalised and, in training batches, mixed by data.mix. For export, preview and digest; host only.
+// normalised and, in training, mixed by data.mix. For export, preview and digest; host only.
 #pragma once
 
 #include "export/preview.h"
@@ -21,7 +21,7 @@ struct DensePredictions;
 /// The selected samples.
 struct RunSampleRange {
   enum class Split : std::uint8_t {
-    train,      ///< the batches of step 0, 1, ..., as a single rank makes them
+    train,      ///< the batches of steps 0, 1, ..., as a single rank makes them
     evaluation  ///< held-out samples, source by source in the order of `eval.sources`
   };
   Split split = Split::train;
@@ -30,8 +30,8 @@ struct RunSampleRange {
   DenseLabels dense = DenseLabels::none;
 };
 
-/// Makes one batch of the run at a time, and no more rows than requested. x is f32, whatever the
-/// network computes in.
+/// Makes one batch of the run at a time, and no more rows than requested. x is f32, regardless of
+/// the network's compute type.
 class RunSamples final : public SampleReader {
  public:
   /// Opens the data. Errors: config if the run has fewer samples or nothing is held out; data as in

@@ -111,7 +111,7 @@ void RowsAhead::work() {
   }
 }
 
-/// Steps listed ahead of the current one when a ring reads a part of every batch.
+/// How far ahead a ring lists steps if it reads a part of every batch.
 constexpr std::uint64_t kListedBatches = 2;  // times `ahead`
 
 RowRing::RowRing(Device device, const Dataset& data, int threads, Memory memory,
@@ -172,7 +172,7 @@ void RowRing::list_further(std::uint64_t current) {
 }
 
 /// The last step before `current` that reads device rows that the copy of `step` will overwrite;
-/// `current` if there is no such step. Steps before the first one of this pass are done.
+/// `current` if there is no such step. Steps before the first one since the last restart are done.
 std::uint64_t RowRing::last_reader(std::uint64_t current, std::uint64_t step) {
   if (!sequence_.whole()) {  // a step uses at most its share of rows and places
     return step >= first_step_ + ahead_ ? step - ahead_ : current;

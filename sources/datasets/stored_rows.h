@@ -17,7 +17,7 @@ WS_INLINE constexpr std::int64_t stored_numbers(const SampleLayout& layout) {
   return layout.elements() + layout.globals + (layout.kind == SampleKind::set ? 1 : 0);
 }
 
-/// Size of an image that is smaller than its row: two 16-bit numbers at the end of the row, low byte
+/// Size of an image that is smaller than its row: two 16-bit numbers at the row's end, low byte
 /// first. The pixels begin the row, without gaps; the bytes after them are 0.
 struct StoredFrame {
   static constexpr std::int64_t kBytes = 4;

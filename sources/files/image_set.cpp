@@ -33,7 +33,7 @@ std::vector<std::string> parts_of(const std::string& path) {
   return parts;
 }
 
-/// Names of files that file systems and archivers leave in folders.
+/// True for files that file systems and archivers leave in folders. `parts`: parts of the path.
 bool is_hidden(const std::vector<std::string>& parts) {
   return std::any_of(parts.begin(), parts.end(), [](const std::string& part) {
     return part.starts_with(".") || part == "__MACOSX";

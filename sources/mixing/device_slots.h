@@ -1,5 +1,5 @@
-// Slots of consecutive samples: with their first id in device memory, so that the host need not know
-// it, or with repeats. Called by the Python module; host and device.
+// Slots of consecutive samples, either with repeats or with the first id in device memory (the host
+// need not know it). Called by the Python module; host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -23,8 +23,8 @@ struct DeviceRangeSlots {
   }
 };
 
-/// Slots of `repeat` copies of each sample in a row, as SampleOrder::repeats orders them. The row is
-/// below 2^32.
+/// Slots with `repeat` consecutive copies of each sample, ordered as SampleOrder::repeats orders
+/// them. Row indices are below 2^32.
 struct RepeatedSlots {
   std::uint64_t first_sample;
   std::uint32_t repeat;

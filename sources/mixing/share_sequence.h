@@ -24,7 +24,7 @@ class ShareSequence {
   bool whole() const { return whole_; }
   /// Clears the sequence and begins at `step`.
   void restart(std::uint64_t step);
-  /// The steps before this one are listed.
+  /// First step that is not yet listed.
   std::uint64_t end_step() const {
     return whole_ ? std::numeric_limits<std::uint64_t>::max() : end_step_;
   }

@@ -14,7 +14,7 @@ namespace wellspring {
 namespace {
 
 constexpr double kNoLimit = std::numeric_limits<double>::max();
-/// Makes the standard error of an accuracy at most 0.005 %; takes hours on a CPU.
+/// At this size, an accuracy's standard error is at most 0.005 %. Takes hours on a CPU.
 constexpr double kMostSamples = 1e8;
 
 const ParamTable<EvaluationConfig>& evaluation_table() {
@@ -84,7 +84,7 @@ void hold_out_fraction(const ConfigNode& node, EvaluationSourceConfig& source,
   source.fraction = 0;
 }
 
-/// Refuses rows that are also trained on.
+/// Refuses held-out rows that are also trained on.
 void expect_held_out(const ConfigNode& node, const EvaluationSourceConfig& source,
                      const SourceSpec& trained) {
   if (!source.path.empty() || !source.params.empty()) return;

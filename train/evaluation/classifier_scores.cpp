@@ -15,11 +15,11 @@
 namespace wellspring {
 namespace {
 
-/// Values that are sent at once.
+/// Values per sum over the ranks.
 constexpr std::size_t kGathered = 1 << 16;
 
-/// Gives every rank all `values`, of which it has those in [first, end). The ranks' parts do not
-/// overlap, so the sums need no rounding.
+/// Gives every rank all `values`; each rank contributes its own in [first, end). The ranks' parts
+/// do not overlap, so the sums need no rounding.
 template <class T>
 void gather(Communicator& ranks, std::span<T> values, std::size_t first, std::size_t end) {
   for (std::size_t begin = 0; begin < values.size(); begin += kGathered) {
@@ -41,7 +41,7 @@ std::optional<double> ratio(double part, double whole) {
 /// Largest number of other classes that may score higher in the top-5 accuracy.
 constexpr std::ptrdiff_t kMostAbove = 4;
 
-/// True if the label is one of the five likeliest classes. Ties go to the first.
+/// True if the label is one of the five likeliest classes. Of equal logits, the first ranks higher.
 bool is_among_5(std::span<const float> logits, std::size_t label) {
   const auto above = [&](std::size_t k) {
     return logits[k] > logits[label] || (logits[k] == logits[label] && k < label);
@@ -67,7 +67,7 @@ class LogOdds {
   }
 
  private:
-  /// Relative to the second largest logit: all other terms may underflow next to the largest.
+  /// Relative to the second largest logit, since all other terms may underflow against the largest.
   float log_odds_of_top() const {
     double second = -std::numeric_limits<double>::infinity(), sum = 0;
     for (std::size_t k = 0; k < logits_.size(); ++k)
@@ -280,7 +280,7 @@ void ClassifierScores::write(HeadReport& report) {
   report.classifier = std::move(classifier);
 }
 
-/// Adds the scores that need the order of the samples: areas, and for two classes the ROC curve.
+/// Adds the scores that depend on the samples' order: areas and, for two classes, the ROC curve.
 void ClassifierScores::rank(HeadReport& report, ClassifierReport& classifier) {
   if (!odds_) return;
   const std::size_t samples = ranked_.size();

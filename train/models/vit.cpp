@@ -92,7 +92,7 @@ struct Vit {
   }
 
  private:
-  // As timm initialises them; its normal distributions are truncated at 100 deviations.
+  // As in timm, whose normal distributions are truncated at 100 standard deviations.
   static constexpr const char* kDistilled = "distilled";
   static constexpr Init kInit = Init::normal(0.02f), kTokenInit = Init::normal(1e-6f);
 

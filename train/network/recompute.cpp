@@ -17,7 +17,7 @@ std::size_t to_index(int i) {
 
 }  // namespace
 
-/// Groups of blocks; the last group is never recomputed, because its backward pass begins at once.
+/// Makes groups of blocks. The last one is never recomputed: its backward pass begins at once.
 void Network::plan_segments(const std::string& model) {
   const std::int64_t blocks = spec_.recompute_blocks;
   std::int64_t group = -1;

@@ -17,7 +17,7 @@ float* floats(const LayerRun& run) {
   return static_cast<float*>(run.workspace.data);
 }
 
-/// y = x + values, the same for every sample.
+/// y = x + values, with the same values for every sample.
 class AddParameterLayer : public Layer {
  public:
   AddParameterLayer(const AddParameter& operation, LayerPlanner& planner) {
