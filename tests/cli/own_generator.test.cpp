@@ -1,4 +1,4 @@
-// Generators from headers of the user, through the command line: templates, bytes, errors.
+// Generators from user headers, through the command line: templates, bytes, errors.
 #include "tests/cli/own_generator_testing.h"
 
 #include <fmt/format.h>
@@ -121,7 +121,7 @@ TEST_F(OwnGenerator, BenchComparesACopyWithTheBuiltInGenerator) {
   EXPECT_NE(run("bench generators nois").err.find("noise"), std::string::npos);
 }
 
-// The program has functions of the same names, which the copy must not call.
+// The program has functions with the same names, which the copy must not call.
 TEST_F(OwnGenerator, AChangedCopyOfABuiltInGeneratorIsNotTheBuiltInOne) {
   spill(folder_ / "noise.h",
         replaced(slurp(source_folder() / "generators/images/noise.h"),

@@ -119,12 +119,12 @@ TEST_F(RankProcesses, EndTogetherAndLoseNothingWhenOneIsKilled) {
     const Outcome outcome = process.wait();
     EXPECT_EQ(outcome.exit_code, 128 + SIGKILL) << outcome.err;
     expect_parts(outcome.err, {"was ended by signal 9"});
-    // Before the ranks have met, none of them can notice it, and the starting process ends them.
+    // Ranks that have not connected yet cannot notice this; the starting process ends them.
     if (outcome.err.find("was ended by signal 15") == std::string::npos)
       expect_parts(outcome.err, {"ended without reporting an error", "checkpoint"});
     for (const int rank : ranks)
       EXPECT_NE(::kill(rank, 0), 0) << "rank process " << rank << " is left";
-    // The next one continues from a checkpoint, which is never older than that of the last one.
+    // The next run continues from a checkpoint that is never older than the previous run's.
     EXPECT_GE(newest_step(), steps);
     steps = newest_step();
   }

@@ -1,7 +1,7 @@
 // The runtime API, implemented on top of streams.h and memory.h. Semantics follow the CUDA Runtime
 // API's reference ("API synchronization behavior", "Stream Management", "Event Management", "Graph
 // Management") and the CUDA C++ Programming Guide ("CUDA Graphs", "Stream Capture"); where the
-// documentation leaves a choice, the stand-in takes the least forgiving one.
+// documentation leaves a choice, the stand-in is as strict as possible.
 #include "tests/cuda_stand_in/runtime.h"
 
 #include <cuda_runtime_api.h>
@@ -245,7 +245,7 @@ cudaError_t cudaMalloc(void** block, std::size_t bytes) {
   return cudaSuccess;
 }
 
-// These wait for the device, as cudaFree and cudaFreeHost do: queued work may still use the memory.
+// These wait for the device, like cudaFree and cudaFreeHost: queued work may use the memory.
 cudaError_t cudaFree(void* block) {
   LOCKED;
   REFUSED_IN_CAPTURE;

@@ -1,4 +1,4 @@
-// HDF5 exports: the same columns as in npz, and the community layouts.
+// HDF5 exports: the columns of npz, and the community layouts.
 #include "export/export_layout.h"
 
 #include "core/error.h"
@@ -143,9 +143,9 @@ struct FourVector {
 };
 
 // Invariant masses of the final particles of jets with pt = 500 GeV (W without radiation), and of
-// decays at rest. A component has the rounding 2^-24 of its size and about eight more of the generator,
-// so angles are known to 8 * 2^-24 and a mass to E / m times that. With E in f32, the factor is E^2
-// / m^2.
+// decays at rest. A component has one rounding error of 2^-24 of its size and about eight more from
+// the generator, so angles are known to 8 * 2^-24 and a mass to E / m times that. With E in f32,
+// the factor is E^2 / m^2.
 TEST(ExportLayout, WritesKinematicsInDoublePrecision) {
   struct Case {
     std::string generator;
@@ -255,8 +255,8 @@ TEST(ExportLayout, WritesJetNetJets) {
       sum_x += f[2] * std::cos(f[1]);
       sum_y += f[2] * std::sin(f[1]);
     }
-    // The particles' transverse momenta add up to the jet's within 64 roundings of features, npz
-    // momenta and angles. Ginkgo conserves momentum to about 1e-4.
+    // The particles' transverse momenta add up to the jet's within 64 rounding errors of features,
+    // npz momenta and angles. Ginkgo conserves momentum to about 1e-4.
     EXPECT_NEAR(sum_x, 1, 1e-3);
     EXPECT_NEAR(sum_y, 0, 1e-3);
     // The first particle has the largest transverse momentum.

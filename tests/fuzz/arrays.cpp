@@ -78,7 +78,7 @@ std::string next_array(Remaining& input) {
   return file + input.take(bytes);
 }
 
-/// The arrays of the input; of arrays with the same name, only the first.
+/// The arrays of the input; if several have the same name, only the first.
 void write_archive(const std::filesystem::path& path, Remaining input) {
   NpzWriter archive(path);
   std::set<std::string> written;
