@@ -124,7 +124,7 @@ WS_ON_EVERY_BACKEND(MetricsTest);
 TEST(MetricsTeams, GiveEqualBitsForAnySize) {
   const Batch batch;
   using wellspring::test::bytes_of;
-  // A team sums 12 or, in two rounds, 48 sums of three sources.
+  // A team adds up 12 sums of three sources or, in two rounds, 48.
   for (const std::int32_t count : {3, 15}) {
     std::vector<StepState> state(1);
     std::vector<StepMetrics> lines(2);

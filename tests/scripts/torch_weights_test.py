@@ -1,7 +1,7 @@
 """Weights of resnet18 go to PyTorch and back. A model from `wellspring train` loads strictly into the network of
 scripts/torch-weights; changed weights return in a file that `wellspring eval` accepts. Networks of torchvision and
-timm, if installed, have the same results here: their files go through scripts/torch-weights, and files of the
-safetensors library are read directly, also in half precision. Skipped (77) without PyTorch.
+timm, if installed, have the same results here: scripts/torch-weights converts their files, and files of the safetensors
+library are read directly, also in half precision. Skipped (77) without PyTorch.
 
 Usage: torch_weights_test.py SOURCE_FOLDER WELLSPRING
 """
@@ -122,7 +122,7 @@ def check_round_trip(script, wellspring, folder):
 
 
 def networks():
-    """resnet18 from the libraries that are installed, or else from the script."""
+    """resnet18 from the installed libraries, or else from the script."""
     found = {}
     for library in ("torchvision", "timm"):
         try:

@@ -28,7 +28,7 @@ MixConfig both(double probability = 1) {
   return config;
 }
 
-/// A batch before and after one mix: numbers of all magnitudes and both signs, with labels.
+/// A batch before and after mixing: numbers of all magnitudes and both signs, with labels.
 template <class T>
 struct MixedBatch {
   MixedBatch(const MixConfig& config, const SampleLayout& layout, std::int64_t rows,
