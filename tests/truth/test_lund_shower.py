@@ -1,9 +1,9 @@
 """Jets rebuilt from docs/generators/algorithms/lund_shower.md in double precision.
 
-A parton's pt has a few roundings per emission (relative 2^-24), positions have an error of about 2^-23 of their value,
-and momenta add the roundings of an exponential and a sine. Rounding could add or remove an emission, which would change
-the whole jet. With about 30 partons per jet, the probability is about 10^-6 per jet, and it does not happen here.
-Values that depend on pixel edges, or on which of two equal pairs is joined, are skipped and counted.
+A parton's pt has a few rounding errors per emission (relative 2^-24), positions have an error of about 2^-23 of their
+value, and momenta add the rounding errors of an exponential and a sine. Rounding could add or remove an emission, which
+would change the whole jet. With about 30 partons per jet, the probability is about 10^-6 per jet, and it does not
+happen here. Values that depend on pixel edges, or on which of two equal pairs is joined, are skipped and counted.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ def direction(height, turn):
 
 
 def line(word, mass, width):
-    """A mass with a Breit-Wigner line."""
+    """A mass from a Breit-Wigner line."""
     if width == 0:
         return f32(mass)
     ends = np.arctan([((mass + side * width) ** 2 - mass**2) / (mass * width) for side in (-15, 15)])
@@ -105,7 +105,7 @@ class Jet:
         self.partons = np.array([*self.partons, *soft])
 
     def cut(self, p):
-        """Keeps the cone about the initial particle, and the hardest parton."""
+        """Keeps the partons in a cone around the initial particle, and the hardest one."""
         phi = np.remainder(self.partons[:, 2] + np.pi, 2 * np.pi) - np.pi
         inside = np.hypot(self.partons[:, 1] - self.eta, phi) <= f32(p["cone"]) if p["cone"] > 0 else phi < 4
         inside[np.argmax(self.partons[:, 0])] = True
@@ -170,7 +170,7 @@ class LundShower(JetTest):
         self.rebuild(40, *settings, "radius=0.4", "kt_cut=0.5", "unit=100", "items=128", seed=3)
         self.rebuild(40, "preset=jetnet30", "cascade=primary", "w_mass=90", "top_mass=180", seed=4, first=2**50)
         self.rebuild(10, "alpha_s=0", seed=5)
-        # These jets have more partons than a row has room for.
+        # These jets have more partons than fit in a row.
         self.rebuild(3, "classes=[gluon]", "alpha_s=0.8", "kt_cut=0.1", "items=128", seed=6)
 
     def test_images_and_features(self):
@@ -216,8 +216,8 @@ class LundShower(JetTest):
             expected = [across, np.arcsinh(p[3] / across), np.arctan2(p[2], p[1])]
             np.testing.assert_allclose(got["globals"][i, :3], expected, rtol=4e-6, atol=4e-6)
             self.assertLess(abs(got["globals"][i, 3] - np.sqrt(max(p[0] ** 2 - p[1:] @ p[1:], 0))), 2e-3)
-        # Single constituents off the axis have no mass: roundings of m^2 by 2^-50 of the energy's square give 3 10^-8 of
-        # the energy.
+        # Single constituents off the axis have no mass: rounding errors of m^2 of 2^-50 of the squared energy give 3
+        # 10^-8 of the energy.
         got = self.samples("lund_shower", 400, "classes=[gluon]", *settings[1:], "cone=0.2", "alpha_s=0.06", seed=18)
         alone = np.diff(got["offsets"]) == 1
         away = got["x"][got["offsets"][:-1][alone], 1] - got["latents"][alone, 1]

@@ -1,8 +1,8 @@
 """xy: whole Markov chains, rebuilt sweep by sweep in double precision, and the exact energy of 16 spins.
 
 The program works in single precision. A spin is off by about 2^-22 unless its field is small, and over-relaxation
-sweeps amplify that (docs/generators/algorithms/xy.md), so the rebuilt chains are short. A draw is decided differently
-about once in 10^6; these chains have about 2 * 10^4 draws, and all agree.
+sweeps amplify the error (docs/generators/algorithms/xy.md), so the rebuilt chains are short. A draw is decided
+differently about once in 10^6; these chains have about 2 * 10^4 draws, and all agree.
 """
 
 import itertools
@@ -157,8 +157,8 @@ class Xy(SpinTest):
         self.assertLess(abs(off.mean()), 5 * off.std() / np.sqrt(len(off)) + 3e-4)
 
     def test_chains_at_one_temperature(self):
-        # Without vertical bonds, each row is a chain, with the energy -I1(1 / T) / I0(1 / T) per spin; the closed ends
-        # change it by (I1 / I0)^32 < 10^-7.
+        # Without vertical bonds, each row is a chain, with an energy of -I1(1 / T) / I0(1 / T) per spin. The periodic
+        # boundary changes it by (I1 / I0)^32 < 10^-7.
         settings = ("coupling=0", "label=temperature", "bins=1", "t_low=0.8", "t_high=0.8")
         made = self.samples("xy", 400, *settings, seed=11, size=32)
         np.testing.assert_array_equal(made["latents"][:, 0], np.float32(0.8))
