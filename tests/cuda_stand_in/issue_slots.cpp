@@ -31,7 +31,7 @@ struct Case {
   bool is_cached() const { return entry.make(settings, side)->info().draws.cached; }
 };
 
-/// Image sides with target rates, of which `bench` measures the first two.
+/// Image sides with target rates; `bench` measures the first two.
 std::vector<int> sides_of(const GeneratorEntry& entry, int side) {
   if (entry.kind != SampleKind::image) return {1};
   return side != 0 ? std::vector{side} : std::vector{224, 32, 64};

@@ -228,7 +228,7 @@ TEST(Emission, GreyIsThreeEqualChannels) {
   }
 }
 
-// Lanes are in step if each lane reads the source pixel next to that of the previous lane.
+// Lanes are in step if each lane reads the source pixel next to the previous lane's pixel.
 TEST(Emission, LanesAreInStepUnlessRotatedScaledOrMirrored) {
   const SampleShape shape = {40, 40, 3};
   const std::map<std::string, bool> lists = {

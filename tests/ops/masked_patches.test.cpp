@@ -11,8 +11,8 @@
 namespace wellspring::ops::test {
 namespace {
 
-/// Six images of 4 x 6 pixels as patches of side 2. The mask of row 3 is empty, and that of row 5
-/// is full.
+/// Six images of 4 x 6 pixels as patches of side 2. The mask of row 3 is empty, and the mask of row
+/// 5 is full.
 struct MaskedImages {
   static constexpr std::int32_t kPatches = 6;
   PatchPixels patches;

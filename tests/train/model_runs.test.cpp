@@ -174,7 +174,7 @@ TEST(ModelRuns, EvaluateTheMeanOfTwoHeads) {
   EXPECT_EQ(mean[1], alone[1]);
   EXPECT_NE(mean[0], alone[0]);
   EXPECT_LT(mean[0], 0.5 * (alone[0] + alone[1]));
-  // The model file says so, too.
+  // The model file records this, too.
   EXPECT_EQ(losses(evaluate_checkpoint(folder / "averaged", small_run("unused", apart), listener)),
             mean);
 }

@@ -1,4 +1,4 @@
-// train.keep_best, train.patience and train.max_time, also over resumes.
+// train.keep_best, train.patience and train.max_time, including across resumes.
 #include "core/io/npy.h"
 #include "core/signals.h"
 #include "tests/train/training_testing.h"

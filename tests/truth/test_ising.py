@@ -142,7 +142,7 @@ class Ising(SpinTest):
             (16 * measured, weight @ levels, weight @ levels**2),
             (16 * np.abs(magnetisation), weight @ (moments[1] / moments[0]), weight @ (moments[2] / moments[0])),
         ):
-            # With so many samples the mean is normal; 5.5 standard deviations are exceeded once in 2 * 10^7.
+            # With this many samples, the mean is normal; 5.5 standard deviations are exceeded once in 2 * 10^7.
             self.assertLess(abs(np.sum(value - first)), 5.5 * np.sqrt(np.sum(second - first**2)))
         # Up must be as likely as down.
         self.assertLess(abs(magnetisation.sum()), 5.5 * np.sqrt(np.sum(magnetisation**2)))

@@ -153,8 +153,8 @@ class LundShower(JetTest):
             rows = all_rows[order][: p["items"]]
             x = got["x"][got["offsets"][i]:got["offsets"][i + 1]].astype(float)
             self.assertEqual(len(x), len(rows))
-            # Each emission rounds a coordinate of 2 to 4 by 2^-23, which rotates a momentum by as much. The products of
-            # a decay inherit the rounding errors of the mother.
+            # Each emission rounds a coordinate of 2 to 4 by 2^-23, which rotates a momentum by the same angle. The
+            # products of a decay inherit the rounding errors of the mother.
             tolerance = EPS * ((32 + 8 * len(all_rows)) * rows[:, :1] + 64 * all_rows[:, 0].sum())
             self.assertLess(np.max(np.abs(x[:, :4] - rows) / tolerance), 1)
             np.testing.assert_allclose(got["globals"][i], all_rows.sum(axis=0), atol=100 * EPS * all_rows[:, 0].sum())

@@ -71,7 +71,7 @@ class Pde(TruthTest):
         for k in range(count):
             field = Field(p, seed, first + k, size, got["latents"][k])
             self.assertEqual(got["label"][k], field.label)
-            # These numbers have one or a few f32 rounding errors, including those of log2 and exp2.
+            # These numbers have one or a few f32 rounding errors, including rounding in log2 and exp2.
             np.testing.assert_allclose(got["latents"][k, :5], field.latents[:5], rtol=3e-6, atol=1e-7)
             self.assertAlmostEqual(float(got["latents"][k, 5]), field.latents[5], delta=10 * SLACK)
             rows = np.arange(size) % field.n

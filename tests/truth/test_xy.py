@@ -152,8 +152,8 @@ class Xy(SpinTest):
         temperature, energy = made["latents"][:, 0].astype(np.float64), made["latents"][:, 1].astype(np.float64)
         slope = (energy_of(1.25) - energy_of(1.15)) / 0.1
         off = energy - (grid[1.2] + slope * (temperature - 1.2))
-        # With so many samples the mean is normal, and off by over 5 standard deviations once in 10^6. The curvature of
-        # the energy contributes less than 0.0003.
+        # With this many samples, the mean is normal, and off by over 5 standard deviations once in 10^6. The curvature
+        # of the energy contributes less than 0.0003.
         self.assertLess(abs(off.mean()), 5 * off.std() / np.sqrt(len(off)) + 3e-4)
 
     def test_chains_at_one_temperature(self):

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-// Values are those in the CUDA Runtime API, "Data types used by CUDA Runtime".
+// Values are from the CUDA Runtime API, "Data types used by CUDA Runtime".
 enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
@@ -173,7 +173,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
 
 namespace wellspring::stand_in {
 
-/// What a KernelHandle refers to here: the host's loop with the kernel's parameters.
+/// Target of a KernelHandle here: the host's loop with the kernel's parameters.
 struct HostKernel {
   void (*run)(const void* parameters);
   const char* name;

@@ -138,7 +138,7 @@ TEST(RenderedCanvas, KeepsSmallCropsAsSharpAsTheWholePicture) {
     };
     const std::string crop = "augment: [crop_resize: {scale: [0.08, 0.08], ratio: [1, 1]}]";
     const double cropped =
-        sharpness_of(nullptr, crop);  // 1.4 to 3.1 times the whole picture's
+        sharpness_of(nullptr, crop);  // 1.4 to 3.1 times the sharpness of the whole picture
     EXPECT_GT(cropped, sharpness_of(nullptr, "")) << drawn.generator;
     EXPECT_LT(sharpness_of("0", crop), 0.3 * cropped) << drawn.generator;
   }
