@@ -78,7 +78,7 @@ TEST_F(RankProcesses, TrainToTheSameBytesHoweverTheyAreStarted) {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_TRUE(weights() == expected);
     EXPECT_NE(slurp(folder() / "out0").find("3 ranks with 4 rows"), std::string::npos);
-    EXPECT_EQ(slurp(folder() / "out1"), "");  // rank 0 alone prints
+    EXPECT_EQ(slurp(folder() / "out1"), "");  // only rank 0 prints
   }
 }
 

@@ -1,4 +1,4 @@
-// A network whose last layer runs with the loss agrees with one that runs it in its passes.
+// A network whose last layer runs with the loss agrees with one that runs both separately.
 #include "tests/ops/operation_test.h"
 #include "train/network/network.h"
 
