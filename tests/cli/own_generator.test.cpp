@@ -84,7 +84,7 @@ TEST_F(OwnGenerator, CallsOfTheCLibraryAndDoublesAreNoticed) {
   EXPECT_EQ(exact.err.find("double"), std::string::npos) << exact.err;
 }
 
-// Optimisation changes no byte, so most headers are only compiled without it.
+// Optimisation changes no byte, so most headers are compiled only without it.
 TEST_F(OwnGenerator, CopiesOfBuiltInGeneratorsGiveTheSameBytes) {
   for (const std::string header : {"images/noise", "images/shapes", "images/ising", "images/ifs",
                                    "events/ee_mumu", "events/ginkgo"}) {

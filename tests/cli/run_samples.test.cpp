@@ -450,7 +450,7 @@ TEST_F(RunSamples, LeavesNothingAfterASignal) {
   EXPECT_EQ(ended_by(generator, SIGKILL).signal, SIGKILL);
 }
 
-// Exporting 60 times as many samples must take no more memory.
+// Exporting 60 times as many samples must not take more memory.
 TEST_F(RunSamples, ExportsInConstantMemory) {
   std::vector<long> peaks;
   for (const char* count : {"20000", "1200000"}) {

@@ -1,5 +1,5 @@
-// The handler that XLA calls on a GPU: bytes, order in the stream, graphs, errors. XLA's side of its
-// foreign function interface is imitated here.
+// The handler that XLA calls on a GPU: bytes, order in the stream, graphs, errors. The test imitates XLA's side of its
+// foreign function interface.
 #include "python/jax_handlers.h"
 
 #include "kernels/batch/batch_columns.h"

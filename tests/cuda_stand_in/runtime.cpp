@@ -387,8 +387,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 
 // "The effect is that of the event's latest record at the time of the call; without one, none."
-// Inside a capture, only events of that capture may be waited for. A stream that waits for an event
-// of a capture becomes part of it (Programming Guide, "Cross-stream Dependencies and Events").
+// Inside a capture, streams may wait only for its events. A stream that waits for an event of a
+// capture becomes part of it (Programming Guide, "Cross-stream Dependencies and Events").
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   LOCKED;
   if (event->captured.capture) return wait_in_capture(stream, event->captured, __func__);

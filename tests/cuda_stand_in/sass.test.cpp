@@ -139,7 +139,7 @@ TEST(Sass, JoinsPartsOfAWarp) {
   EXPECT_EQ(code.issued[13], 1u);
 }
 
-// A thread loops as often as its index, but at least once. A warp loops until its last thread is
+// Thread i loops i times, but at least once. A warp loops until its last thread is
 // done.
 TEST(Sass, LoopsUntilTheLastThreadIsDone) {
   Code code = code_of(with_store(

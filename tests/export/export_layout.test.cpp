@@ -284,7 +284,7 @@ TEST(ExportLayout, ChoosesTheJetLayoutOnlyForSets) {
   for (std::size_t j = 0; j < 23; ++j) {
     const double count = offsets[j + 1] - offsets[j];
     EXPECT_EQ(jets[4 * j + 3], count);
-    // Momenta add up as vectors, within the jet radius of 0.8 or from a top's decay.
+    // Momenta add up as vectors, spread over a jet radius of 0.8 or by a top's decay.
     EXPECT_NEAR(jets[4 * j], latents[j * width], 0.2 * latents[j * width]);
     double pt = 0;
     for (std::size_t i = 0; i < 30; ++i) pt += particles[(30 * j + i) * 4 + 2];

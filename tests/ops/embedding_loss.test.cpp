@@ -1,5 +1,5 @@
-// The self-supervised losses against independent formulas in double precision, and their gradients
-// against finite differences.
+// Compares self-supervised losses with independent formulas in double precision, and their
+// gradients with finite differences.
 #include "kernels/ops/embedding_loss.h"
 
 #include "kernels/ops/embedding_teams.h"

@@ -38,7 +38,7 @@ Measures measures_of(const float* values) {
   return {.batch = kBatch, .count = kMeasures, .losses = 2, .sources = kSources, .values = values};
 }
 
-/// For sums of 300 numbers below 3 in double precision, in a different order.
+/// Tolerance for sums of 300 numbers below 3 in double precision, in a different order.
 constexpr double kSumTolerance = 300 * 900 * 0x1p-53;
 
 class MetricsTest : public test::OperationTest {};

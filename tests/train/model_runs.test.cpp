@@ -52,7 +52,7 @@ std::vector<ModelRun> model_runs() {
              "heads=[{name: jets}, {name: energies, loss: item_regression, targets: [E]}]"})}};
 }
 
-/// bf16 is the default of a GPU, f32 of a CPU.
+/// bf16 is the default on a GPU, f32 on a CPU.
 std::vector<std::pair<ModelRun, std::string>> in_all_precisions(const std::vector<ModelRun>& runs) {
   std::vector<std::pair<ModelRun, std::string>> all;
   for (const ModelRun& run : runs)

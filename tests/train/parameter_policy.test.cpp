@@ -88,7 +88,7 @@ TEST(ParameterRules, KeepFrozenWeightsOfAnotherRun) {
   EXPECT_EQ(again.evaluate().results[0].loss, trainer.evaluate().results[0].loss);
 }
 
-// A batch norm whose parameters are frozen uses its running statistics and keeps them.
+// A batch norm with frozen parameters uses its running statistics and leaves them unchanged.
 TEST(ParameterRules, KeepTheStatisticsOfAFrozenBatchNorm) {
   const TemporaryFolder folder;
   Listener listener;

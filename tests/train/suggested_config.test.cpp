@@ -90,8 +90,8 @@ TEST_F(SuggestedConfig, ReadsFoldersOfSmallImages) {
   EXPECT_EQ(config.model.name, "cnn");
   // 28 can be halved twice.
   EXPECT_EQ(setting(config.model.params, "pool"), "[1, 1, 0]");
-  // Noise from 0 to 255: the mean of 3 * 20 * 784 values is 0.5 to within 0.002, one standard error
-  // being 0.29 / sqrt(47,000) = 0.0013 by channel; three of them.
+  // Noise from 0 to 255: per channel, the mean of 3 * 20 * 784 values is 0.5 to within 0.004, three
+  // standard errors of 0.29 / sqrt(47,000) = 0.0013.
   EXPECT_NEAR(config.data.sources[0].augmentations.normalisation.mean.at(0), 0.5, 0.004);
   // 48 rows: the batch is the largest power of two below 48.
   EXPECT_EQ(config.train.batch, 32);

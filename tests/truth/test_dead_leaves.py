@@ -1,7 +1,7 @@
 """Images rebuilt from docs/generators/algorithms/dead_leaves.md: visible leaves, and colours bit for bit.
 
 Radii are computed in f32 as documented, because the error of 1 - taper * u near 1 would move the edges of large leaves.
-The outlines are in f64 here and differ from the program's by a few 2^-24 of the side, so a pixel whose centre is that
+The outlines are in f64 here and differ from the program's by a few 2^-24 of the side, so a pixel whose centre is this
 close to an edge may show another leaf. An image has 20 to 40 edge pixels per pixel of its side, so this affects about
 one pixel in 10^5. The test allows 1 in 5000 pixels in a set of images, plus one (0 seen).
 

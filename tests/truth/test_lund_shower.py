@@ -241,7 +241,7 @@ class LundShower(JetTest):
                 np.testing.assert_array_equal(x[first:, 5][depth < 0], 22)
 
     def test_widths(self):
-        # The masses of W and top against their Breit-Wigner law; the false alarm rate is 10^-7.
+        # Compares the masses of W and top with their Breit-Wigner law; the false alarm rate is 10^-7.
         settings = ("classes=[top]", "columns=record", "w_width=2.085", "top_width=1.42", "alpha_s=0")
         got = self.samples("lund_shower", 20000, *settings, seed=18)
         x = got["x"].reshape(20000, -1, 9).astype(float)

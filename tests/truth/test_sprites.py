@@ -1,5 +1,5 @@
-"""Samples rebuilt from docs/generators/algorithms/sprites.md: labels and factor values exactly, pictures up to
-rounding in f32, except where an edge decides."""
+"""Samples rebuilt from docs/generators/algorithms/sprites.md: labels and factor values exactly, pictures up to rounding
+in f32, except at hard edges."""
 
 import numpy as np
 

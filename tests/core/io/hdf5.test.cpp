@@ -39,7 +39,7 @@ std::vector<float> numbers() {
   return x;
 }
 
-/// Writes x [rows, 3], label [rows], growing [rows, 3], nothing [rows, 0], a text, and attributes.
+/// Writes x [rows, 3], label [rows], growing [rows, 3], nothing [rows, 0], text, and attributes.
 void write_all(const fs::path& path, const Compression& compression = {}) {
   const std::vector<float> x = numbers();
   std::vector<std::int32_t> label(kRows);

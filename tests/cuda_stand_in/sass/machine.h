@@ -5,8 +5,8 @@
 // A warp consists of groups of threads that are at the same instruction. A divergent branch splits
 // a group; BSYNC joins the threads that its BSSY held together, like the convergence barriers of
 // Volta and later (CUDA C++ Programming Guide, "Independent Thread Scheduling"). NVIDIA's
-// "CUDA Binary Utilities" lists the instructions (instruction set of Hopper) but not how they work,
-// which was found by running them and comparing the samples with the host's.
+// "CUDA Binary Utilities" lists the instructions (instruction set of Hopper) but does not explain
+// them; running them and comparing the samples with the host's showed how they work.
 //
 // Called by the stand-in's launcher; host only.
 #pragma once
@@ -61,8 +61,8 @@ struct Code {
 
 enum class Access : std::uint8_t { read, write, atomic };
 
-/// Finds writes to a byte of shared memory that no barrier of the block separates from an access of
-/// another warp. Reads and atomic operations do not conflict with each other: lock-free code, such as
+/// Finds writes to a byte of shared memory without a block barrier between them and another warp's access. Reads and
+/// atomic operations do not conflict with each other: lock-free code, such as
 /// a union-find, mixes them on purpose. It does not depend on the order of the warps.
 class SharedAccesses {
  public:

@@ -190,7 +190,7 @@ TEST(ClassifierScores, AgreeWithAllPairsForAnyBatch) {
           if (samples.label[i] != static_cast<int>(k) || samples.label[j] == static_cast<int>(k))
             continue;
           const double difference = probability(i) - probability(j);
-          // Logits are integers up to 3, so probabilities that differ do so by more than 1e-4.
+          // Logits are integers up to 3, so different probabilities differ by more than 1e-4.
           won += std::abs(difference) < 1e-9 ? 0.5 : difference > 0 ? 1 : 0;
           pairs += 1;
         }

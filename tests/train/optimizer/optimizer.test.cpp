@@ -321,8 +321,8 @@ TEST(IntegerPower, AgreesWithTheMathsLibrary) {
 }
 
 // The reference itself against torch.optim 2.15 (SGD, AdamW) and timm 1.0 (Lion, Lamb, Lars) in
-// double precision: five steps with rate 0.01 and weight decay 0.05 from cos(i) with the gradients
-// sin(1 + i + 3 t).
+// double precision: five steps with rate 0.01 and weight decay 0.05, starting at cos(i), with the
+// gradients sin(1 + i + 3 t).
 TEST(OptimizerReference, FollowsPyTorchAndTimm) {
   struct Row {
     OptimizerSpec spec;
