@@ -77,7 +77,7 @@ void PrintTo(const BadData& data, std::ostream* out) {
   *out << data.what;
 }
 
-/// Writes an image of the second class, which comes after good ones.
+/// Writes an image of the second class, which comes after good images.
 BadData bad_image(const char* what, const std::string& name, const Bytes& bytes,
                   std::vector<std::string> parts) {
   const std::string path = "images/class1/" + name;

@@ -365,7 +365,7 @@ TEST(ConfigDocument, RefusesLargeFiles) {
   expect_parts(refusal(many), {"more than 256.0 KiB"});
 }
 
-// For the first text, yaml-cpp's LoadAll would create documents until memory runs out.
+// For the first input, yaml-cpp's LoadAll would create documents until memory runs out.
 TEST(ConfigDocument, RefusesASecondDocument) {
   const std::string advice = "more than one YAML document";
   expect_parts(refusal("\"k\":}, [] !!str 7\n? complex\n: [~, null, {}, []]\n"), {advice});

@@ -54,7 +54,7 @@ TEST(Permutation, StaysInRangeAndDistinctForHugeSizes) {
   }
 }
 
-// Pins the order, because a run that a later version resumes must see the same samples.
+// Pins the order, because runs resumed by later versions must see the same samples.
 TEST(Permutation, HasPinnedValues) {
   const std::vector<std::uint64_t> ten = whole(10, 1234, 0);
   EXPECT_EQ(ten, (std::vector<std::uint64_t>{2, 1, 3, 6, 5, 8, 4, 7, 9, 0}));
