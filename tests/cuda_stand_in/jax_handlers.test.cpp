@@ -1,5 +1,5 @@
-// The handler that XLA calls on a GPU: bytes, order in the stream, graphs, errors. XLA's side of its
-// foreign function interface is imitated here.
+// The handler that XLA calls on a GPU: bytes, order in the stream, graphs, errors. The test imitates XLA's side of its
+// foreign function interface.
 #include "python/jax_handlers.h"
 
 #include "kernels/batch/batch_columns.h"
@@ -87,7 +87,7 @@ class Call {
         context_{stream},
         x_dims_{kRows, layout.elements()} {}
 
-  /// "" or the error.
+  /// "", or the error message.
   std::string operator()() {
     const XLA_FFI_Api api = xla();
     std::array<XLA_FFI_Buffer, 3> buffers = {
@@ -138,7 +138,7 @@ GeneratorBatches::Settings settings(Device device) {
   return settings;
 }
 
-/// x and label of the samples from `first` on, made on the CPU.
+/// x and label of consecutive samples starting at `first`, made on the CPU.
 std::pair<std::vector<float>, std::vector<std::int32_t>> expected(std::uint64_t first) {
   GeneratorBatches generator(settings(Device::cpu()));
   const auto memory = generator.memory(kRows, ElementType::f32);

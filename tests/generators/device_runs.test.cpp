@@ -19,8 +19,8 @@
 namespace wellspring {
 namespace {
 
-/// A team of one thread with its own type, so that its code is compiled only here, with runs of 8
-/// pixels and the device's code path.
+/// A team of one thread with a type of its own, so that its code (runs of 8 pixels, the device's
+/// code path) is compiled only here.
 class ShortRunTeam : public SoloTeam {
  public:
   static constexpr bool kIsAlone = false;

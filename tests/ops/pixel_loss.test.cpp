@@ -129,7 +129,7 @@ TEST_P(PixelLossTest, AveragesLargeImages) {
     }
   }
   const double u = test::rounding(DType::f32);
-  // As in expect_agrees; a lane adds three pixels, and the tree has nine levels.
+  // As in expect_agrees. A lane adds three pixels, and the tree has nine levels.
   expect_within(result.loss, loss, 16 * (16 + 12) * u, "loss");
   expect_within(result.gradient, gradient, 16 * u / 10 / 1300, "gradient");
 }

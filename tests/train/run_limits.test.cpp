@@ -1,4 +1,4 @@
-// train.keep_best, train.patience and train.max_time, also over resumes.
+// train.keep_best, train.patience and train.max_time, including across resumes.
 #include "core/io/npy.h"
 #include "core/signals.h"
 #include "tests/train/training_testing.h"
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Interrupts the run, or waits, when it is evaluated.
+/// Interrupts the run or waits during its evaluation.
 struct EvaluationListener : Listener {
   std::uint64_t interrupt_at_evaluation = UINT64_MAX;
   void on_evaluation(const EvaluationReport& report) override {
@@ -40,7 +40,7 @@ std::string best_folder(const fs::path& run) {
   return fs::read_symlink(run / "checkpoints/best").string();
 }
 
-/// The step with the smallest loss of `source`, the first of equal ones.
+/// The step with the smallest loss on `source` (the first of equal ones).
 BestReport smallest_loss(const fs::path& run, const std::string& source) {
   BestReport best{source + ".loss", std::numeric_limits<double>::infinity(), 0};
   for (const EvaluationReport& report : read_metrics(run).evaluations)
@@ -262,7 +262,7 @@ TEST(MaxTime, StopsARunThatAHigherOneContinues) {
   EXPECT_FALSE(stopped.best.has_value()) << "which takes no part in the search";
   EXPECT_GE(stopped.limited_seconds, 2.0);
   EXPECT_EQ(CheckpointStore(folder.path()).steps().back(), stopped.step);
-  // The time counts over processes.
+  // The time accumulates over processes.
   const FinishReport again = Trainer(with(folder, "2 s"), slow, quick()).run();
   EXPECT_EQ(again.status, RunStatus::out_of_time);
   EXPECT_EQ(again.step, stopped.step);
@@ -329,7 +329,7 @@ class Keeper : public testing::Test {
                                            "train.patience=" + patience, "eval.every=10"}),
                       {head});
   }
-  /// The first note of a keeper that continues at step 10.
+  /// The first message of a keeper that continues at step 10.
   static std::string resumed(BestKeeper& keeper, const RunProgress& progress) {
     std::vector<std::string> notes;
     keeper.resume(progress, 10, nullptr, notes);

@@ -114,7 +114,7 @@ TEST(TrainerTest, EndsWithEqualBytesByGraphAndEagerly) {
   EXPECT_EQ(ends[0], ends[2]);
 }
 
-/// Noise with a new seed at every enqueue, so that the step depends on the host, which is
+/// Noise with a new seed at every enqueue. This makes the step depend on the host, which is
 /// forbidden.
 class RestlessNoise final : public Generator {
  public:

@@ -71,8 +71,8 @@ TEST(DecayChain, ConservesMassesAndMomenta) {
   }
 }
 
-// Weights depend on the production alone, and the bodies before they decay are the same as without
-// decays.
+// Weights depend only on the production, and the bodies are the same as without decays until they
+// decay.
 TEST(DecayChain, LeavesProductionUnchanged) {
   for (const std::string weights : {"keep", "unweight"}) {
     const std::vector<ParamSetting> own = {{"bodies_low", "2", {}},

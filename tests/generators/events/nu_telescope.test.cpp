@@ -96,8 +96,8 @@ TEST(NuTelescope, CountsOverflowAndSaturation) {
   }
 }
 
-// Compares the row of an event that has too many pulses with a row that has room for all. It must
-// keep some of them, in their order, with the same flags. Noise, light, and the light of each
+// Compares a row with too many pulses with a row that has room for all of them. It must keep some
+// of the pulses, in order, with the same flags. Noise, light, and the light of each
 // string are runs of consecutive pulses, so each keeps its share to within one pulse.
 TEST(NuTelescope, KeepsAnUnbiasedSampleOfItsPulses) {
   constexpr std::size_t kItems = 512, kEvents = 200;

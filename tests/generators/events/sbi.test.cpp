@@ -100,7 +100,7 @@ TEST(Sbi, TwoMoonsReportsTheBestPossibleError) {
   EXPECT_NEAR(mass, 1, 2e-3);
   EXPECT_NEAR(std::sqrt((1.0 / 3 + sum) / 2), Sbi::kTwoMoonsRmse, 2e-5);
 
-  // The same from samples, as the deviation of d from its posterior mean.
+  // The same from samples, as the standard deviation of d from its posterior mean.
   const Draws draws("two_moons", 500, 1 << 20);
   std::vector<double> left;
   for (std::size_t i = 0; i < draws.count(); ++i) {
@@ -142,7 +142,7 @@ class NumPy42 {
 };
 
 // Positions of slcp's numbers in the benchmark's first observation of slcp_distractors
-// (num_observation_1 of both tasks). These numbers equal those without distractors, bit for bit.
+// (num_observation_1 of both tasks). They equal the numbers without distractors, bit for bit.
 TEST(Sbi, DistractorsLeaveTheNumbersOfSlcpUnchanged) {
   constexpr std::size_t kPlaces[8] = {22, 33, 23, 67, 42, 21, 16, 90};
   const Draws plain("slcp", 500), distracted("slcp_distractors", 500);

@@ -11,8 +11,8 @@
 namespace wellspring::test {
 namespace {
 
-// Compares with the cumulative distribution computed from log-gamma functions: u must be between
-// its values just below and at the drawn number. The tolerance of 1e-9 is far above the rounding
+// Compares with the cumulative distribution from log-gamma functions: u must be between its values
+// just below and at the drawn number. The tolerance of 1e-9 is far above the rounding
 // error of both.
 TEST(Sbi, BinomialInvertsTheCumulativeDistribution) {
   constexpr int kN = 1000;

@@ -83,7 +83,7 @@ void draw_lines(const std::vector<std::uint32_t>& from, const std::vector<std::u
 }
 
 // Lines inside, across and far beyond a picture must match the reference drawing, in one band and
-// in three, drawn singly or several at once.
+// in three, drawn one at a time or several at once.
 TEST(Contour, DrawsClippedBresenhamLines) {
   constexpr int kWidth = 37, kHeight = 29, kBands = 3, kRows = 10;
   std::mt19937 random(3);

@@ -34,7 +34,7 @@ double plain_filling_rate(const System& system, const SampleRng& rng, std::uint3
   std::vector<double> xs = {0}, ys = {0};
   for (std::uint32_t i = 0; i + 1 < kSurveyPoints; ++i) {
     // Words come from eight blocks at a time: first the lower half of each block's first word, then
-    // the upper halves, and so on.
+    // the upper halves of these words, and so on.
     const std::uint32_t block = i / 64 * 8 + i % 8, half = i / 8 % 8;
     const Philox4 words = rng.block(Purpose::texture, (attempt << 14) + block);
     const std::uint32_t selector = words.word[half / 2] >> (half % 2 == 0 ? 0 : 16) & 0xffffu;

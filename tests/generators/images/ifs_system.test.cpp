@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kSide = 61;  // a prime
 
-/// A known category, and the mapping from its points to a canvas of kSide x kSide cells.
+/// A known category, and the map from its points to a canvas of kSide x kSide cells.
 struct Drawn {
   System system;
   Window window;

@@ -24,7 +24,7 @@ Bulb bulb_of(int power, int rule, int power2, int rule2, int iterations) {
   return {{Formula::of(power, rule), Formula::of(power2, rule2)}, false, iterations, 1};
 }
 
-// The coordinates of a power are at most r^n, so its norm is at most sqrt(3) r^n. With rho^(n-1) =
+// Each coordinate of a power is at most r^n, so the norm is at most sqrt(3) r^n. With rho^(n-1) =
 // 1 / (n sqrt 3), a point of radius rho (1 - 1/n) maps to a norm of at most rho (1 / n + 1 - 1 /
 // n), so orbits stay within rho < 1.
 TEST(Mandelbulb, ContainsItsCentre) {

@@ -1,4 +1,4 @@
-// TFRecord files of tf.train.Example: images, labels and what is refused.
+// TFRecord files of tf.train.Example: images, labels and refusals.
 #include "sources/files/tfrecord.h"
 
 #include "core/io/crc32c.h"

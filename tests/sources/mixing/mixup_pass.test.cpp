@@ -28,7 +28,7 @@ MixConfig both(double probability = 1) {
   return config;
 }
 
-/// A batch before and after one mix: numbers of all magnitudes and both signs, with labels.
+/// A batch before and after mixing: numbers of all magnitudes and both signs, with labels.
 template <class T>
 struct MixedBatch {
   MixedBatch(const MixConfig& config, const SampleLayout& layout, std::int64_t rows,
@@ -172,7 +172,7 @@ TEST(BatchMix, MixesProbabilitiesOfTheSource) {
 }
 
 // A label in both rows gets the target 1, a label in neither row gets 0, and a label in one row
-// gets that row's share. The column `label` is not read, because files may lack it.
+// gets that row's share. The column `label` is not read, because files may not have it.
 TEST(BatchMix, BlendsMultiHotLabelsByTheirShares) {
   MixedBatch<float> run(both(0.7), SampleLayout::image(7, 5, 3), 400, {{0, 4, true}});
   for (float& value : run.batch.target()) value = value < 0.5f ? 0 : 1;

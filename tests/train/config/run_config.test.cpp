@@ -78,7 +78,7 @@ TEST(RunConfigTest, RoundTripsCommittedConfigurations) {
   EXPECT_GE(seen, 4);
 }
 
-// Leaves out configurations that read files, and initial weights from other runs.
+// Leaves out configurations that read files or start from other runs' weights.
 TEST(RunConfigTest, PlansCommittedConfigurations) {
   int planned = 0;
   for (const auto& entry : std::filesystem::directory_iterator(

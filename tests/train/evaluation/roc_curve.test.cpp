@@ -68,8 +68,8 @@ TEST(RocCurve, IsMissingWhereItIsNotDefined) {
   EXPECT_FALSE(roc_curve({}));
 }
 
-// Ten signal samples, 10 to 1, and five background samples, 9.9, 7.9 ... 1.9. The best three signal
-// samples (30 %) are above one background sample or none, the best five (50 %) above 5.9.
+// Ten signal samples, 10 to 1, and five background samples, 9.9, 7.9 ... 1.9. A cut at the best
+// three signal samples (30 %) passes one background sample, at the best five (50 %) two.
 TEST(RocCurve, GivesTheBackgroundAtASignalEfficiency) {
   Samples samples;
   for (int i = 10; i >= 1; --i) {

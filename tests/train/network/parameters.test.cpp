@@ -88,7 +88,7 @@ TEST(Parameters, ShareARangeOfTheTableUnderTheUsualPolicy) {
   EXPECT_EQ(arena.view().range_count, 2);  // matrices and vectors
 }
 
-// The layers of the outputs learn at the full rate, whatever their block; rules multiply.
+// Output layers learn at the full rate, whatever their block; rules multiply.
 TEST(Parameters, HaveTheRatesOfTheirBlocks) {
   MemoryPlan memory(Device::cpu());
   ParameterArena arena({{.match = "b.weight", .lr_scale = 0.5f}});
@@ -114,7 +114,7 @@ TEST(Parameters, HaveTheRatesOfTheirBlocks) {
   EXPECT_EQ(view.ranges[1].end - view.ranges[1].begin, 2 * 64);
 }
 
-// Rows of matrices and whole vectors; the layers of the outputs are left out.
+// Rows of matrices and whole vectors, except in output layers.
 TEST(Parameters, ListTheUnitsOfAdaptiveClipping) {
   MemoryPlan memory(Device::cpu());
   ParameterArena arena;

@@ -60,7 +60,7 @@ class PublishedRun {
     upload(state_, std::vector<StepState>(1));
   }
 
-  /// The mean loss of a step's batch before its update.
+  /// The mean loss of a step's batch before the update.
   double step(std::int64_t number) {
     load(number);
     Stream& stream = context_.stream;

@@ -39,7 +39,7 @@ TEST(MetricsWindow, DividesTheTimedStepsByTheirTime) {
   EXPECT_EQ(part.samples_per_second, 1 * 8 / 0.5);
 }
 
-// Rank 1 alone has a loss that is not finite, in step 5.
+// Only rank 1 has a non-finite loss, in step 5.
 TEST(MetricsWindow, AddsTheLinesOfAllRanks) {
   RankGroup(2).run([](Communicator& ranks) {
     RunContext context(ranks, 8, Device::cpu(), 1);
