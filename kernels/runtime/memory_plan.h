@@ -131,7 +131,7 @@ class MemoryPlan {
 
   /// On a GPU, makes room for the local memory (stack) of a kernel, which the driver takes from
   /// device memory at the first launch. Call it for kernels that need more than kStackBytes; the
-  /// largest need counts. Throws std::logic_error after commit.
+  /// largest of them decides. Throws std::logic_error after commit.
   void expect_kernel(const KernelHandle& kernel);
   /// Device memory that the driver takes for local memory; 0 on the CPU.
   std::size_t local_bytes() const;

@@ -1,6 +1,7 @@
 #include "sources/datasets/row_ring.h"
 
 #include "core/measure/trace.h"
+#include "kernels/runtime/memory_nodes.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -38,7 +39,10 @@ void RowsAhead::seek(std::int64_t entry, std::int64_t end) {
   failure_ = nullptr;
   std::fill(held_.begin(), held_.end(), -1);
   while (threads_.size() < static_cast<std::size_t>(thread_count_)) {
-    threads_.emplace_back([this] { work(); });
+    threads_.emplace_back([this, thread = static_cast<int>(threads_.size())] {
+      bind_to_memory_node(thread);
+      work();
+    });
   }
   work_.notify_all();
 }

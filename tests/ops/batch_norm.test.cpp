@@ -19,7 +19,7 @@ class BatchNormTest : public test::OperationTest {};
 
 // The mean is a thousand times the standard deviation, and there are more rows than a chunk has.
 // Floats of this size are multiples of 2^-13, so x is off by up to 2^-14, with a standard deviation
-// of 1/sqrt(3). Sums about each chunk's own mean lose no further precision.
+// of 2^-14 / sqrt(3). Sums about each chunk's own mean lose no further precision.
 TEST_P(BatchNormTest, KeepsPrecisionFarFromZero) {
   BatchNormSpec spec = {.rows = 5000, .channels = 3};
   const auto n = static_cast<std::size_t>(spec.rows * spec.channels);

@@ -38,7 +38,7 @@ std::optional<double> ratio(double part, double whole) {
   return part / whole;
 }
 
-/// Largest number of other classes that may score higher in the top-5 accuracy.
+/// Top-5 accuracy: largest number of classes that may score higher than the true one.
 constexpr std::ptrdiff_t kMostAbove = 4;
 
 /// True if the label is one of the five likeliest classes. Of equal logits, the first ranks higher.

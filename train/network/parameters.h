@@ -97,7 +97,7 @@ class ParameterArena {
   /// First steps of the phases: step 0, then every step that unfreezes parameters. Within a phase,
   /// the same parameters are trained.
   std::vector<std::uint64_t> phases() const;
-  /// Number of parameter values, all and frozen, without buffers and gaps.
+  /// Numbers of parameter values, in total and frozen, excluding buffers and gaps.
   std::int64_t count() const;
   std::int64_t frozen_count() const;
   /// Length of the weights, with buffers and gaps.
