@@ -78,7 +78,7 @@ void print_manual(const CLI::App& program) {
   fmt::print(".SH EXIT STATUS\n{}\n", troff(program.get_footer()));
 }
 
-/// Names of commands and options; arguments complete to files.
+/// Prints a completion of commands and options; other arguments complete to files.
 void print_completion(const CLI::App& program) {
   std::vector<std::string> names;
   std::string cases;
