@@ -13,7 +13,7 @@
 
 namespace wellspring {
 
-/// For larger data sets, only this many rows, evenly spread, are measured.
+/// Largest number of rows to measure; in larger data sets, they are evenly spread.
 inline constexpr std::int64_t kMeasuredRows = 100'000;
 /// Number of generator samples to measure, at ids that are neither trained on nor held out.
 inline constexpr std::int64_t kMeasuredSamples = 16'384;
