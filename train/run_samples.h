@@ -95,8 +95,8 @@ bool brings_a_source(const Mixture& mixture, std::uint64_t step);
 /// histograms of events. Blocks.
 Preview preview_batch(const RunConfig& config, const Mixture& mixture, Stream& stream,
                       const BatchView& batch, std::uint64_t step);
-/// A picture of held-out samples at `step`: each one first with its dense labels, then with the
-/// predicted classes. `held_out`: the held-out sources.
+/// A picture of held-out samples at `step`: each one twice, first with its dense labels, then with
+/// the predicted classes. `held_out`: the held-out sources.
 RgbImage picture_of(const DensePredictions& predictions, const RunConfig& config,
                     const Mixture& held_out, std::uint64_t step);
 
