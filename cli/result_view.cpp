@@ -24,7 +24,7 @@ bool is_of_target(const Score& score) {
   return score.what.find(kOf) != std::string::npos;
 }
 
-/// The heads, with the wanted scores only; none of these is marked as a detail any more.
+/// The heads, reduced to the wanted scores, which lose their mark as details.
 template <class Wanted>
 std::vector<HeadReport> with_scores(std::vector<HeadReport> heads, Wanted wanted) {
   for (HeadReport& head : heads) {

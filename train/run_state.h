@@ -37,7 +37,7 @@ class RunState {
   };
   /// Sets the weights and, on a resume, everything else. Rank 0 chooses the checkpoint; all ranks
   /// read it. `own`: as for checkpoint_to_resume; null on other ranks. Errors: config if the
-  /// ranks' configurations differ; as in resume_checkpoint and transfer_weights.
+  /// ranks' configurations differ; otherwise as in resume_checkpoint and transfer_weights.
   Start begin(const ResumeChoice& choice, const CheckpointStore* own,
               std::vector<std::string>& notes);
 

@@ -12,7 +12,7 @@ namespace wellspring {
 /// clockwise; 7 transpose along the other diagonal; 8 rotate 90 degrees anticlockwise.
 using Orientation = std::uint8_t;
 
-/// True if the upright image has width and height exchanged.
+/// True if the upright image has its width and height exchanged.
 constexpr bool exchanges_sides(Orientation orientation) {
   return orientation >= 5 && orientation <= 8;
 }

@@ -167,8 +167,8 @@ std::int64_t prefix_tokens(const ShapeOf& shape_of) {
   return tokens;
 }
 
-/// The grid of `cells` patches with the proportions of `input`. If there is no such grid, for
-/// example because the shape is unknown, a square grid; without that, no rows.
+/// The grid of `cells` patches with the proportions of `input`; a square grid if that does not
+/// exist, for example because the shape is unknown; no rows if neither exists.
 PatchGrid grid_of(std::int64_t cells, SampleShape input) {
   if (cells < 1) return {};
   const auto area = static_cast<double>(cells);
@@ -311,7 +311,7 @@ class WeightFitter {
     return with_input_channels(read_floats(model_.tensors(), info), wanted[0], wanted[1], channels);
   }
 
-  /// Keeps as many of the first prefix tokens' positions as the network has prefix tokens.
+  /// Keeps the positions of the first prefix tokens, one for each prefix token of the network.
   std::vector<float> adapted_positions(const ParameterTensor& tensor,
                                        const TensorInfo& info) const {
     const std::vector<std::int64_t> wanted = tensor.file_shape();

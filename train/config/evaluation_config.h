@@ -12,7 +12,7 @@
 
 namespace wellspring {
 
-/// A held-out source: unaugmented samples of a training source that the run does not train on.
+/// A held-out source: unaugmented samples, from a training source, that are not trained on.
 struct EvaluationSourceConfig {
   std::string of;       ///< the training source
   std::string name;     ///< in reports

@@ -97,7 +97,7 @@ struct HeadSpec {
   std::vector<std::string> classes;  ///< empty for regressions
   std::vector<HeadTarget> targets;   ///< empty for classifiers
   float label_smoothing = 0;
-  /// Head whose outputs are averaged with this head's outside training; "": none.
+  /// The head with which this one averages its outputs, except in training; "": none.
   std::string average_with = {};
   ops::PositiveWeight positives = ops::PositiveWeight::equal;
   float weight = 1;

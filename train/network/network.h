@@ -65,8 +65,8 @@ class Network {
   void forward(const Pass& pass);
   /// [batch, outputs] f32, valid until the next forward().
   float* outputs() const;
-  /// The last layer, if it runs with the loss: the caller runs both after forward(), and training
-  /// passes leave the layer out. Unset if spec.loss_in_output_layer is not set, if
+  /// The last layer, if the caller must run it together with the loss after forward(), which leaves
+  /// it out when training. Unset if spec.loss_in_output_layer is not set, if
   /// ops::output_layer_loss does not accept the layer, or if the network runs in shards.
   std::optional<ops::OutputLayer> output_layer() const;
   /// Buffer for the gradient of the loss, to be filled after forward(): [batch, outputs] in the
