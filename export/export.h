@@ -16,7 +16,7 @@ namespace wellspring {
 
 struct ExportReport {
   std::vector<std::string> arrays;  ///< names of the written arrays, or of the shards
-  SetOverflow overflow;       ///< items that did not fit into the rows of a set and were left out
+  SetOverflow overflow;       ///< items left out because they did not fit into the row of their set
   int abandoned = 0;          ///< leftovers of killed exports to this path that were removed
   std::uint64_t resumed = 0;  ///< samples in shards that an earlier export had completed
   bool copied = false;        ///< the shards hold the image files of the samples, unchanged

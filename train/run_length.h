@@ -27,7 +27,7 @@ bool may_be_longer(const RunConfig& config);
 
 /// The limit that has ended a run with this progress: out_of_patience, out_of_time or nullopt.
 std::optional<RunStatus> limit_reached(const RunConfig& config, const RunProgress& progress);
-/// A setting that raises the limit that has ended a run after this training time, such as
+/// A setting with a higher value of the limit that ended a run after this training time, such as
 /// "train.patience=8".
 std::string higher_limit(const RunConfig& config, RunStatus limit, double training_seconds);
 
