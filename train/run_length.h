@@ -15,8 +15,8 @@
 
 namespace wellspring {
 
-/// Replaces train.epochs by train.steps: the number of steps in which each data set of `mixture`,
-/// the training sources, yields all its rows (with repeats) that many times. Appends a note. Does
+/// Replaces train.epochs with train.steps: the steps in which each data set of `mixture`, the
+/// training sources, yields all its rows (with repeats) `epochs` times. Appends a note. Does
 /// nothing if steps are given. Error (config): no data set, or weights that change during the run.
 void settle_epochs(RunConfig& config, const Mixture& mixture, std::vector<std::string>& notes);
 

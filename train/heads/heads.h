@@ -114,8 +114,8 @@ struct HeadSpec {
   bool is_dense() const { return loss == LossKind::pixel_class; }
   bool is_item() const { return loss == LossKind::item_regression; }
   bool has_targets() const { return loss == LossKind::regression || is_item(); }
-  /// The rows that it occupies in the layer of its output: the number of classes, of outputs for
-  /// all targets, or of values in the embedding or in a patch.
+  /// Number of rows in the layer of its output: the number of classes, of outputs for all targets,
+  /// or of values in the embedding or in a patch.
   std::int32_t rows() const {
     if (is_embedding()) return projection.back();
     if (is_masked()) return patch_values;

@@ -88,7 +88,7 @@ struct OptimizerStep {
     if (state->gradient_scale == 0) return;  // skip the update: the gradient is not finite
     for (; r < range_count && ranges[r].begin < elements.end; ++r) {
       const UpdateRange range = ranges[r];
-      const StepState now = *state;  // here, so that it holds no registers during the updates
+      const StepState now = *state;  // here, so that no registers hold it during the updates
       if (now.step <= range.start) continue;  // now.step counts this step
       const auto factors = rule.factors(now, range, ratios != nullptr ? ratios[r] : 1.0f);
       const std::int64_t begin = range.begin < elements.begin ? elements.begin : range.begin;
