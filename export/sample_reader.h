@@ -103,7 +103,7 @@ class GeneratorReader final : public SampleReader {
   std::optional<SampleMaker> maker_;
 };
 
-/// Adds the versions of the generator and of the generators that it uses to an identity.
+/// Adds to an identity the versions of the generator and of all generators that it uses.
 void add_versions(nlohmann::ordered_json& identity, const SampleInfo& info);
 
 /// Joins YAML lines into one: "a: 1   b: 2".

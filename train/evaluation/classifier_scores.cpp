@@ -60,7 +60,7 @@ class LogOdds {
       if (k != top_) others_ += std::exp(double{logits[k]} - logits[top_]);
   }
   float of(std::size_t k) const {
-    // The sum without class k has the top class and is at least 1, so nothing cancels.
+    // The sum without class k includes the top class, so it is at least 1: nothing cancels.
     const double above = double{logits_[k]} - logits_[top_];
     if (k != top_) return static_cast<float>(above - std::log(1 + others_ - std::exp(above)));
     return log_odds_of_top();
