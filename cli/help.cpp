@@ -1,5 +1,5 @@
-// `wellspring help`: prints the help of the program or of a subcommand, the manual page, or the
-// bash completion. All of these come from the same options.
+// `wellspring help`: prints the help of the program or of a subcommand, or the manual page or bash
+// completion that an installation contains. All come from the same options.
 #include "cli/command.h"
 #include "core/error.h"
 #include "core/text/text.h"

@@ -58,7 +58,7 @@ bool is_event(const SourceSpec& spec) {
 }
 
 /// Refuses settings that would make all views of a sample identical. Also refuses repeats, because
-/// the losses would treat the copies of a sample as different samples.
+/// the copies of a sample would count as different samples.
 void expect_views_differ(const ConfigNode& node, std::uint32_t views, const SourceConfig& source) {
   if (views == 1) return;
   const std::string problem = fmt::format("views: {}, but source '{}' ", views, source.spec.name);

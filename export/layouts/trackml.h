@@ -21,8 +21,8 @@ namespace wellspring {
 /// particles. There are no modules (module_id is 0) and no table of cells. Particles without hits
 /// are left out. Numbers are f32, in shortest decimal form. Leftovers of killed exports to the same
 /// folder are removed first. `progress`: as for export_samples. Throws config errors if one of the
-/// features is missing or not in mm, if the feed has several sources, or if the folder contains
-/// anything but an export; runtime errors if files cannot be written.
+/// features is missing or has another unit, if the feed has several sources, or if the folder
+/// contains anything but an export; runtime errors if files cannot be written.
 ExportReport export_trackml(SampleReader& feed, const std::filesystem::path& path,
                             const std::function<void(std::uint64_t)>& progress = {});
 
