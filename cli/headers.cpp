@@ -29,7 +29,7 @@ struct HeadersArguments {
   std::string file, out;
 };
 
-/// A JSON document of the program, and the file that contains it.
+/// A JSON document written by this program, and the file that contains it.
 struct Document {
   fs::path file;
   Json json;

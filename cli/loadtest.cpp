@@ -1,5 +1,5 @@
-// `wellspring loadtest`: the rate of a data set alone, and how long an emulated accelerator
-// waits for it.
+// `wellspring loadtest`: measures the rate at which a data set yields samples without training, and
+// how long an emulated accelerator waits for them.
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/samples.h"

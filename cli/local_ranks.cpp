@@ -40,7 +40,7 @@ sigset_t passed_signals() {
   return signals;
 }
 
-/// Gives the new process the environment of this rank.
+/// Sets the environment variables of the new process, which is rank `rank`.
 void become_rank(int rank, int ranks, int port, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) std::_Exit(1);  // the parent has already died
@@ -72,7 +72,7 @@ class LocalRanks {
       if (WIFSIGNALED(status)) {
         tell(stderr, "wellspring: rank {} was ended by signal {} ({})\n", rank, WTERMSIG(status),
              strsignal(WTERMSIG(status)));
-        constexpr int kOfSignal = 128;  // as shells report it
+        constexpr int kOfSignal = 128;  // added to the signal, as in shells
         note_exit(kOfSignal + WTERMSIG(status), rank == 0);
       } else {
         note_exit(WEXITSTATUS(status), rank == 0);
@@ -83,8 +83,8 @@ class LocalRanks {
     for (const pid_t id : ids_)
       if (id > 0) kill(id, signal);
   }
-  /// Ends ranks that keep running after another has failed. SIGTERM ends ranks that wait for it to
-  /// join; a rank that is writing a checkpoint has enough time to finish before SIGKILL.
+  /// Ends ranks that keep running after another has failed. SIGTERM ends ranks that wait for the
+  /// failed one to join; a rank that is writing a checkpoint has time to finish before SIGKILL.
   void press() {
     constexpr std::chrono::seconds kBeforeKill{15};
     if (!failed_ || steady_clock::now() < next_press_) return;
@@ -96,14 +96,14 @@ class LocalRanks {
   int exit_code() const { return exit_code_; }
 
  private:
-  /// Ranks that follow a failed one end with ErrorKind::runtime, so other codes are more
-  /// informative. 75 is a stop with a checkpoint.
+  /// Ranks that end because another one failed return ErrorKind::runtime, so any other code is more
+  /// informative. Code 75 means that a rank stopped with a checkpoint.
   void note_exit(int code, bool first) {
     constexpr int kStopped = 75, kFollowing = static_cast<int>(ErrorKind::runtime);
     const bool fails = code != 0 && code != kStopped;
     if (fails ? !failed_ || exit_code_ == kFollowing : first && !failed_) exit_code_ = code;
     if (!fails || failed_) return;
-    constexpr std::chrono::seconds kBeforeTerm{2};  // ranks that have met notice a loss at once
+    constexpr std::chrono::seconds kBeforeTerm{2};  // connected ranks notice a lost one at once
     failed_ = true;
     next_press_ = steady_clock::now() + kBeforeTerm;
   }

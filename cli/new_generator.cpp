@@ -71,7 +71,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-/// The template with another name for the generator and its functor.
+/// The template, with the generator and its functor renamed.
 std::string renamed(const Template& original, const std::string& name) {
   std::string text(original.text);
   for (const char quote : {'"', '`'})

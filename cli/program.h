@@ -21,8 +21,8 @@ std::string shell_word(const std::string& word);
 /// it before anything else.
 void open_standard_streams();
 
-/// Raises the limit of open files as far as the system allows without privileges: each shard of a
-/// data set stays open, and the usual limit is 1024.
+/// Raises the limit on open files as far as the system allows without privileges, because each
+/// shard of a data set stays open and the usual limit is 1024.
 void allow_many_files();
 
 /// Discards output that cannot be delivered. Otherwise the program would retry at exit and be

@@ -24,7 +24,7 @@ bool is_of_target(const Score& score) {
   return score.what.find(kOf) != std::string::npos;
 }
 
-/// The heads with only the wanted scores, which are no longer marked as details.
+/// The heads, reduced to the wanted scores, which lose their mark as details.
 template <class Wanted>
 std::vector<HeadReport> with_scores(std::vector<HeadReport> heads, Wanted wanted) {
   for (HeadReport& head : heads) {
@@ -34,7 +34,7 @@ std::vector<HeadReport> with_scores(std::vector<HeadReport> heads, Wanted wanted
   return heads;
 }
 
-/// The first score of each of the first heads.
+/// The first `most` heads, each with only its first score.
 std::vector<HeadReport> first_scores(std::vector<HeadReport> heads, std::size_t most) {
   heads.resize(std::min(heads.size(), most));
   for (HeadReport& head : heads) head.scores.resize(std::min<std::size_t>(head.scores.size(), 1));

@@ -16,7 +16,7 @@ namespace wellspring::cli {
 
 class RunTrace {
  public:
-  /// Begins; does nothing if `file` is empty. `device`: as in a configuration. Error (runtime): the
+  /// Starts tracing, unless `file` is empty. `device`: as in a configuration. Error (runtime): the
   /// file cannot be created; (device): as in Device::parse.
   RunTrace(const std::string& file, const std::string& device);
   ~RunTrace();  ///< stops without writing

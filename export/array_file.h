@@ -40,8 +40,8 @@ class ArrayFile {
   virtual std::vector<std::string> finish(const nlohmann::ordered_json& metadata) = 0;
 };
 
-/// Formats by file extension: .npz; .h5 or .hdf5.
-/// True if the name ends in `extension`, such as ".npz"; ignores case.
+/// True if the name ends in `extension`, such as ".npz"; ignores case. is_npz accepts ".npz", and
+/// is_hdf5 accepts ".h5" and ".hdf5".
 bool has_extension(const std::filesystem::path& path, std::string_view extension);
 bool is_npz(const std::filesystem::path& path);
 bool is_hdf5(const std::filesystem::path& path);

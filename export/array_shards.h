@@ -7,7 +7,7 @@
 
 namespace wellspring {
 
-/// Formats of array shards, named after the data sets that read them.
+/// Formats of array shards, named like the data set formats that read them.
 inline constexpr const char* kNpzShards = "npz";
 inline constexpr const char* kHdf5Shards = "hdf5";
 

@@ -20,8 +20,8 @@ std::string sample_digest(Generator& generator, const SampleRange& range,
                           const SampleMaking& making = {});
 
 /// A report with this digest (`sha256`), the digest of each column (`columns`, including `source`,
-/// i32, and `sample`, i64), and everything needed to repeat it: SampleReader::identity, layout,
-/// making and program version. `progress` receives the number of finished samples.
+/// i32, and `sample`, i64), and everything needed to compute them again: SampleReader::identity,
+/// layout, making and program version. `progress` receives the number of finished samples.
 nlohmann::ordered_json digest_report(SampleReader& feed,
                                      const std::function<void(std::uint64_t)>& progress = {});
 

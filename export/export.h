@@ -16,8 +16,8 @@ namespace wellspring {
 
 struct ExportReport {
   std::vector<std::string> arrays;  ///< names of the written arrays, or of the shards
-  SetOverflow overflow;  ///< items that did not fit into the rows of a set and were left out
-  int abandoned = 0;     ///< number of leftovers of killed exports to this path that were removed
+  SetOverflow overflow;       ///< items left out because they did not fit into the row of their set
+  int abandoned = 0;          ///< leftovers of killed exports to this path that were removed
   std::uint64_t resumed = 0;  ///< samples in shards that an earlier export had completed
   bool copied = false;        ///< the shards hold the image files of the samples, unchanged
 };
@@ -45,7 +45,7 @@ struct ExportOptions {
 /// There is one array per column. x is [count, height, width, channels] or [count, features]; the
 /// other columns are [count] or [count, width]. `label` is i64, as PyTorch's losses require.
 /// `source` [count] is an index into the metadata's `sources`, and `sample` [count] is the id in
-/// that source. `location` u8 [count, W] exists if any samples are stored: SampleReader::location,
+/// that source. If any samples come from files, `location` u8 [count, W] has SampleReader::location
 /// padded with zeros. `metadata` [] is JSON text with names, units, parameters, versions and seed.
 /// Sets are ragged: x is [all items, features], offsets is [count + 1], and sample i has items
 /// offsets[i] to offsets[i + 1]. HDF5 files repeat the metadata as attributes, and store x and

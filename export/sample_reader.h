@@ -45,8 +45,8 @@ class SampleReader {
   virtual std::string location(const Slot& /*slot*/) const { return ""; }
   /// Length of the longest location in bytes; 0 if there are no stored samples.
   virtual std::size_t longest_location() const { return 0; }
-  /// Lets make() leave out up to `samples` samples at the beginning that need not be made.
-  /// Returns their number; count() and identity() do not change. Call it before make().
+  /// Tells make() that the first `samples` samples are not needed. Returns how many of them it will
+  /// leave out, possibly none; count() and identity() do not change. Call it before make().
   virtual std::uint64_t skip(std::uint64_t /*samples*/) { return 0; }
   /// Reserves memory for a batch, loads resident data, makes all samples and passes them to `take`
   /// batch by batch; each batch overwrites the previous one. Call it at most once.
@@ -55,7 +55,7 @@ class SampleReader {
   /// make_files() can replace make(): its batches hold the files instead of x.
   virtual bool has_files() const { return false; }
   virtual void make_files(const std::function<void(const HostSamples&)>& take);
-  /// Items that have not fitted into the rows of a set so far.
+  /// Items left out so far because they did not fit into the row of their set.
   virtual SetOverflow overflow() const = 0;
   /// Notes for the user after make(), one per line.
   virtual std::vector<std::string> notes() const { return {}; }
@@ -103,7 +103,7 @@ class GeneratorReader final : public SampleReader {
   std::optional<SampleMaker> maker_;
 };
 
-/// Adds the versions of the generator and of the generators that it uses to an identity.
+/// Adds to an identity the versions of the generator and of all generators that it uses.
 void add_versions(nlohmann::ordered_json& identity, const SampleInfo& info);
 
 /// Joins YAML lines into one: "a: 1   b: 2".

@@ -23,7 +23,7 @@ struct SampleRange {
   std::vector<float> latents = {};  ///< [count, layout.latents], see given_latents(); empty: drawn
 };
 
-/// Settings for making samples. Dense labels are added on request; no other byte depends on these.
+/// Settings for making samples. Only `dense` affects the result: it adds a column of dense labels.
 struct SampleMaking {
   Device device = Device::cpu();
   std::int64_t batch = 64;
@@ -102,7 +102,7 @@ class SampleMaker {
   /// Columns of a row.
   static SampleLayout layout(const Generator& generator, DenseLabels dense);
 
-  /// Items that have not fitted into the rows of a set so far.
+  /// Items left out so far because they did not fit into the row of their set.
   SetOverflow overflow() const { return batch_.overflow(); }
   /// The generator's notes for the user.
   const std::vector<std::string>& notes() const { return generator_.notes(); }

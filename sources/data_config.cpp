@@ -57,8 +57,8 @@ bool is_event(const SourceSpec& spec) {
          find_generator(spec.generator).kind != SampleKind::image;
 }
 
-/// Refuses settings that would make all views of a sample identical, and repeats, whose copies
-/// would count as different samples.
+/// Refuses settings that would make all views of a sample identical. Also refuses repeats, because
+/// the copies of a sample would count as different samples.
 void expect_views_differ(const ConfigNode& node, std::uint32_t views, const SourceConfig& source) {
   if (views == 1) return;
   const std::string problem = fmt::format("views: {}, but source '{}' ", views, source.spec.name);

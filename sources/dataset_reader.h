@@ -17,7 +17,7 @@ namespace wellspring {
 class DatasetReader final : public SampleReader {
  public:
   /// Rows [first, first + count); by default, all starting at `first`. Throws the errors of
-  /// open_dataset, and config errors: too few rows, or images that differ in size (canvas).
+  /// open_dataset, and config errors: too few rows, or images that keep their own sizes (canvas).
   DatasetReader(const DatasetRequest& request, std::uint64_t first,
                 std::optional<std::uint64_t> count);
 

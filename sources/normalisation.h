@@ -13,7 +13,7 @@
 
 namespace wellspring {
 
-/// For larger data sets, only this many rows, evenly spread, are measured.
+/// Largest number of rows to measure; in larger data sets, they are evenly spread.
 inline constexpr std::int64_t kMeasuredRows = 100'000;
 /// Number of generator samples to measure, at ids that are neither trained on nor held out.
 inline constexpr std::int64_t kMeasuredSamples = 16'384;
@@ -45,9 +45,9 @@ std::string settle_normalisation(DataConfig& data, Mixture& training,
 
 /// Choices that adopt_normalisation() replaces.
 enum class Adopt : std::uint8_t { defaults, defaults_and_auto };
-/// Takes the scaling that a network was trained with from its configuration, so that its inputs
-/// stay the same: the scaling of the source with the same name, or else of the run. Takes nothing
-/// that does not fit samples of this layout.
+/// Adopts the scaling that a network was trained with, as its configuration gives it, so that its
+/// inputs stay the same: the scaling of the source with the same name, or else of the run. Adopts
+/// nothing that does not fit samples of this layout.
 void adopt_normalisation(DataConfig& data, const SampleLayout& layout,
                          const std::string& trained_yaml, Adopt which);
 

@@ -68,8 +68,8 @@ class Source {
   /// until their data is on the device. Throws the data errors of the decoding threads; the caller
   /// may try again with fewer steps.
   virtual void before_step(Stream& /*stream*/, std::uint64_t /*step*/, std::uint64_t /*count*/) {}
-  /// Called after these steps were launched on `stream`: frees their data for reuse when they are
-  /// done.
+  /// Called after these steps were launched on `stream`: frees their data for reuse once the steps
+  /// have run.
   virtual void after_step(Stream& /*stream*/, std::uint64_t /*step*/, std::uint64_t /*count*/) {}
 };
 

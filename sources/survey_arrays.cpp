@@ -1,5 +1,5 @@
-// Files of arrays: which array holds the rows, which the labels or regression targets, and which
-// are held out.
+// Files of arrays: finds the array of rows, the array of labels or regression targets, and the
+// arrays that are held out.
 #include "core/error.h"
 #include "core/signals.h"
 #include "core/text/plural.h"

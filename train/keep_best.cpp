@@ -21,7 +21,7 @@ using Better = HeldOutFigure::Better;
 constexpr const char* kLoss = "loss";
 constexpr const char* kDetermination = "R^2";
 
-/// A head's scores (docs/results.md) that are present whatever it predicts.
+/// The scores of a head (docs/results.md) that exist for any predictions.
 std::vector<std::string> scores_of(const HeadSpec& head) {
   std::vector<std::string> scores;
   std::vector<const char*> errors = {"rmse", "mae"};
@@ -65,7 +65,7 @@ std::vector<HeldOutFigure> figures_of(const std::string& source,
   return figures;
 }
 
-/// A figure's name; if there is only one head, without that head.
+/// The name of a figure; leaves out the head if it is the only one.
 std::string without_single_head(std::string name, const std::vector<HeadSpec>& heads) {
   if (heads.size() != 1) return name;
   const std::string prefix = heads.front().name + "/";
@@ -100,7 +100,7 @@ std::optional<double> value_of(const HeldOutFigure& figure, const EvaluationRepo
   return std::nullopt;
 }
 
-/// Why a figure that `report` lacks is absent from every evaluation of the run; "" if it is not.
+/// Why no evaluation of the run can have a figure that `report` lacks; "" if a later one can.
 std::string why_missing(const HeldOutFigure& figure, const EvaluationReport& report) {
   for (const EvaluationResult& result : report.results) {
     if (result.name != figure.source) continue;
@@ -120,7 +120,7 @@ std::string why_missing(const HeldOutFigure& figure, const EvaluationReport& rep
                                                  : "the held-out samples do not train that head";
 }
 
-/// Error (data) if no evaluation can have the figure or, after the last one, none had it finite.
+/// Error (data) if no evaluation can have the figure, or if it was finite in none up to the last.
 void require_figure(const HeldOutFigure& figure, const EvaluationReport& report, bool last) {
   std::string why = value_of(figure, report) ? "" : why_missing(figure, report);
   if (why.empty() && last) why = "it was not finite in any evaluation";

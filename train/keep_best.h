@@ -45,8 +45,8 @@ class BestKeeper {
   /// folder (null: there is no folder).
   void resume(const RunProgress& progress, std::uint64_t step, const CheckpointStore* own,
               std::vector<std::string>& notes);
-  /// Compares an evaluation with the best one, unless this was done before. Returns true if it is
-  /// better. Ignores the additional evaluation at a time limit, so that a run that continues from
+  /// Returns true if an evaluation is better than the best one so far. Skips evaluations that were
+  /// compared before, and the additional one at a time limit, so that a run that continues from
   /// there equals an uninterrupted one. Error (data) if the figure cannot appear, or has not
   /// appeared by the last step.
   bool compare(const EvaluationReport& report);

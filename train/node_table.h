@@ -15,7 +15,7 @@ struct NodeBytes {
   std::size_t read = 0, written = 0;
 };
 
-/// One line per node, then the number of Wellspring's kernels, of library kernels, and of copies
+/// One line per node, then the numbers of Wellspring's kernels, of library kernels, and of copies
 /// and fills. `bytes`: one entry per node (unused for library nodes); empty if unknown.
 std::string node_table(const GraphCensus& census, std::span<const NodeBytes> bytes = {});
 

@@ -51,7 +51,7 @@ void list_columns(std::vector<std::string>& texts, const ColumnScaling& scaling,
                                 at(scaling.mean, k), at(scaling.std, k)));
 }
 
-/// The scaling of the last source that has one, with the column names of the first that has them.
+/// The scaling of the last source that has one, with the column names of the first that has names.
 std::string note_of(const RunConfig& config, const Mixture& mixture, const std::string& how) {
   constexpr std::size_t kMost = 8;
   Normalisation values;

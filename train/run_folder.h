@@ -38,7 +38,7 @@ class RunFolder {
   void expect_in_place() const;
 
   /// Called before `step`, the first step of a process. Removes leftovers of a killed process and
-  /// the report of an earlier end, marks the best checkpoint so far, writes the configuration and
+  /// any earlier final report, marks the best checkpoint so far, writes the configuration and
   /// opens the metrics.
   void open(const RunConfig& config, const PlanReport& plan, std::uint64_t step,
             const std::optional<BestReport>& best);

@@ -15,8 +15,8 @@
 
 namespace wellspring {
 
-/// Replaces train.epochs by train.steps: the number of steps in which each data set of `mixture`,
-/// the training sources, yields all its rows (with repeats) that many times. Appends a note. Does
+/// Replaces train.epochs with train.steps: the steps in which each data set of `mixture`, the
+/// training sources, yields all its rows (with repeats) `epochs` times. Appends a note. Does
 /// nothing if steps are given. Error (config): no data set, or weights that change during the run.
 void settle_epochs(RunConfig& config, const Mixture& mixture, std::vector<std::string>& notes);
 
@@ -27,15 +27,15 @@ bool may_be_longer(const RunConfig& config);
 
 /// The limit that has ended a run with this progress: out_of_patience, out_of_time or nullopt.
 std::optional<RunStatus> limit_reached(const RunConfig& config, const RunProgress& progress);
-/// The limit that has ended a run after this training time, as a setting with a higher value:
+/// A setting with a higher value of the limit that ended a run after this training time, such as
 /// "train.patience=8".
 std::string higher_limit(const RunConfig& config, RunStatus limit, double training_seconds);
 
 /// The user's `train` command without --extend and with these settings.
 using CommandWith = std::function<std::string(const std::vector<std::string>& settings)>;
 /// The length of this run, in steps, after `more` steps from the newest checkpoint of its folder,
-/// which must be from its last step. Error (config), with advice: there is no checkpoint, or the
-/// run has not ended, or it has reached its patience or time limit.
+/// which must be from its last step. Error (config), with advice: there is no checkpoint, the run
+/// has not ended, or it has reached its patience or time limit.
 std::uint64_t extended_steps(const RunConfig& config, std::uint64_t more,
                              const CommandWith& command);
 

@@ -92,11 +92,11 @@ std::vector<SampleOrigin> training_origins(const RunConfig& config, const Mixtur
 bool brings_a_source(const Mixture& mixture, std::uint64_t step);
 
 /// A picture of the training batch of `step`, as the network sees it: images of each source,
-/// histograms of events. Blocks.
+/// or histograms of events. Blocks.
 Preview preview_batch(const RunConfig& config, const Mixture& mixture, Stream& stream,
                       const BatchView& batch, std::uint64_t step);
-/// A picture of held-out samples at `step`: each one first with its dense labels, then with the
-/// predicted classes. `held_out`: the held-out sources.
+/// A picture of held-out samples at `step`: each one twice, first with its dense labels, then with
+/// the predicted classes. `held_out`: the held-out sources.
 RgbImage picture_of(const DensePredictions& predictions, const RunConfig& config,
                     const Mixture& held_out, std::uint64_t step);
 

@@ -36,8 +36,8 @@ class RunState {
     double training_seconds = 0;  ///< training time of earlier processes
   };
   /// Sets the weights and, on a resume, everything else. Rank 0 chooses the checkpoint; all ranks
-  /// read it. `own`: as for checkpoint_to_resume; null on other ranks. Errors (config): the ranks'
-  /// configurations differ; as in resume_checkpoint and transfer_weights.
+  /// read it. `own`: as for checkpoint_to_resume; null on other ranks. Errors: config if the
+  /// ranks' configurations differ; otherwise as in resume_checkpoint and transfer_weights.
   Start begin(const ResumeChoice& choice, const CheckpointStore* own,
               std::vector<std::string>& notes);
 

@@ -30,7 +30,7 @@ struct SweepRun {
   std::string name;  ///< name of the run and of its folder
   std::filesystem::path folder;
   std::vector<std::string> overrides;  ///< all that `wellspring train` needs
-  bool finished = false;               ///< true if it had finished before the sweep begins
+  bool finished = false;               ///< true if it had finished before the sweep began
 };
 
 struct SweepPlan {

@@ -1,4 +1,4 @@
-// Layout `kinematics`: transverse momentum, pseudorapidity, azimuth and mass of particles in f64.
+// Layout `kinematics`: transverse momentum, pseudorapidity, azimuth and mass of particles, in f64.
 #include "core/io/bytes.h"
 #include "export/layouts/layouts.h"
 

@@ -76,8 +76,8 @@ class CachedRows final : public Dataset {
   bool encoded() const override { return data_->encoded(); }
   std::uint64_t encoded_bytes(std::int64_t row) const override { return data_->encoded_bytes(row); }
   std::uint64_t held_bytes() const override;
-  /// Opens and fills the tiers. Errors: data if a row is damaged, or a file has changed since its
-  /// size was measured; runtime if there is no room; Interrupted after a signal.
+  /// Opens and fills the tiers. Errors: data if a row is damaged or if a file has changed since
+  /// its size was measured; runtime if there is no room; Interrupted after a signal.
   void hold(std::span<std::byte> memory) override;
   std::unique_ptr<RowReader> reader() const override;
 

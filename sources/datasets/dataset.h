@@ -80,7 +80,7 @@ class Dataset {
   virtual bool is_verbatim() const { return false; }
   /// Only if encoded(): size of a row's file. Data error: it cannot be opened.
   virtual std::uint64_t encoded_bytes(std::int64_t row) const;
-  /// True if an export scaled the values as its run's `normalise` says.
+  /// True if an export has already scaled the values, by the `normalise` of its run.
   virtual bool normalised() const { return false; }
   /// Host memory, in bytes, that the set needs for rows that it cannot read in place.
   virtual std::uint64_t held_bytes() const { return 0; }

@@ -175,13 +175,13 @@ void RowRing::list_further(std::uint64_t current) {
   }
 }
 
-/// The last step before `current` that reads device rows that the copy of `step` will overwrite;
-/// `current` if there is no such step. Steps before the first one since the last restart are done.
+/// The last step before `current` whose device rows the copy of `step` will overwrite; `current` if
+/// there is no such step. All steps from before the last restart are done.
 std::uint64_t RowRing::last_reader(std::uint64_t current, std::uint64_t step) {
   if (!sequence_.whole()) {  // a step uses at most its share of rows and places
     return step >= first_step_ + ahead_ ? step - ahead_ : current;
   }
-  // These device rows held the entries `rows` earlier.
+  // These device rows held the entries that come `rows` before the new ones.
   const std::int64_t overwritten = start(step + 1) - memory_.rows;
   if (start(step) == start(step + 1) || first_entry_ >= overwritten) return current;
   std::uint64_t reader = current;

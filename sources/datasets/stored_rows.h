@@ -40,7 +40,7 @@ struct StoredRows {
   const float* latents = nullptr;        ///< [rows, latent_count], by sample id
   const float* targets = nullptr;        ///< [rows, target_count], by sample id
   std::int32_t latent_count = 0, target_count = 0;
-  std::uint64_t period = 0;  ///< rows of the ring; 0: bytes holds every row, by sample id
+  std::uint64_t period = 0;  ///< rows of the ring; 0: `bytes` holds all rows, by sample id
   /// [period] If a rank has only a part of every batch: row of the n-th sample, at n % period.
   /// Null: the row is n % period.
   const std::int32_t* places = nullptr;

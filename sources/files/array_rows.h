@@ -11,8 +11,8 @@
 
 namespace wellspring {
 
-/// Layout of the rows of an array [rows, features] of numbers; empty for any other shape.
 inline constexpr std::int64_t kMostFeatures = std::int64_t{1} << 17;  ///< per event
+/// Layout of the rows of an array [rows, features] of numbers; empty for any other shape.
 std::optional<RowLayout> event_layout_of(const std::vector<std::int64_t>& shape);
 
 /// Describes a stored number that is not finite as f32, for messages.

@@ -230,8 +230,8 @@ ImageSet ImageSet::open(const ImageSetOptions& options) {
   return set;
 }
 
-/// The images among the files (of the split, if any); counts other files. Lists the folders of
-/// skipped images, because an archive may not.
+/// The images among the files (of the split, if any); counts other files. Adds the folders of
+/// skipped images to the listing, because an archive may not list them.
 std::vector<ImageSet::Candidate> ImageSet::pick_images(Listing& listing,
                                                        const ImageSetOptions& options) {
   const std::string& split = options.split;

@@ -70,14 +70,14 @@ class ImageSet {
 
   /// Lists the samples of a WebDataset: consecutive members of a shard with the same name up to the
   /// first dot. If all labels are whole numbers, they are used, and class i is named "i"; otherwise
-  /// the classes are the sorted texts. Source: WebDataset's tariterators.py. Errors (data): as
+  /// the classes are the sorted texts. Source: WebDataset's tariterators.py. Errors (data): as for
   /// open(); a sample with no image or label, or with two; a label that `classes` does not have.
   static ImageSet open_shards(const ShardOptions& options);
 
   /// The same for TFRecord files, whose records (tf.train.Example) each hold an image file and a
   /// label. `image` and `label` name features; "" selects the names that TensorFlow and TFDS write.
   /// An image can also be raw: height * width * depth bytes, with these numbers in features; it is
-  /// then read as a PGM (depth 1) or PPM (depth 3). Reads every record once. Errors (data): as
+  /// then read as a PGM (depth 1) or PPM (depth 3). Reads every record once. Errors (data): as for
   /// open_shards() and read_tfrecords(); raw pixels with a wrong number of bytes; empty files.
   static ImageSet open_records(const ShardOptions& options);
 

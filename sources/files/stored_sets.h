@@ -28,7 +28,7 @@ class StoredSets {
   virtual std::int64_t read(std::int64_t row, std::int64_t room, double* out) const = 0;
 };
 
-/// Items [all, features]; set k has items offsets[k] to offsets[k + 1] - 1, as written by export in
+/// Items [all, features]; set k has items offsets[k] to offsets[k + 1] - 1, as in an export with
 /// layout columns. Errors (data): wrong shapes; offsets that do not rise from 0 to the item count.
 std::unique_ptr<StoredSets> open_ragged_sets(const ArrayInput& file, const std::string& items,
                                              const std::string& offsets);

@@ -59,7 +59,7 @@ std::optional<std::uint64_t> number_of(const Block& block, Field field) {
   return value;
 }
 
-/// Sum of all bytes of the header with the checksum field as blanks. Old programs summed signed
+/// Sum of all bytes of the header, with blanks in the checksum field. Old programs summed signed
 /// bytes; the standard advises accepting both.
 bool checksum_holds(const Block& block) {
   const auto stored = number_of(block, kChecksum);

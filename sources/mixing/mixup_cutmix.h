@@ -31,7 +31,7 @@ struct MixLaw {
 /// The draw for one pair.
 struct PairMix {
   float own = 1;    ///< share of its own content that each row keeps; 1: unmixed
-  float other = 0;  ///< share of the other row; own + other = 1 (in f32 one is 1 minus the other)
+  float other = 0;  ///< share of the other row; one of the shares is 1 minus the other, in f32
   std::int32_t left = 0, top = 0, right = 0, bottom = 0;  ///< cutmix: box of exchanged pixels
 
   WS_INLINE constexpr bool mixes() const { return own != 1; }

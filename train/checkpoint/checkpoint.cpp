@@ -340,8 +340,8 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
   for (const std::uint64_t step : steps())
     if (step > content.step) remove_folder(path_of(step));
   remove_all_but(content.step, content.config.train.keep);
-  // Cleaning up may fail, for example if no file descriptor is free; this checkpoint is complete
-  // regardless.
+  // Cleaning up may fail, for example if no file descriptor is free. This checkpoint is complete
+  // in any case.
   try {
     remove_stale_temporaries(folder_);
   } catch (const Error&) {

@@ -109,9 +109,9 @@ struct TransferReport {
 };
 /// Initialises a network with the weights of init.from. A head is kept only if its name, its loss,
 /// and its classes or targets are the same; if the file does not list its heads, the output layer
-/// must have the same shape. With InitShapes::adapt, other heads are re-initialised and tensors
-/// adapted (see adapted_tensor.h). Error (config) if any other shape differs, no tensor fits, or a
-/// head to keep differs. `input`: shape of the network's samples.
+/// must have the same shape. With InitShapes::adapt, other heads are re-initialised and tensors are
+/// adapted (see adapted_tensor.h). Error (config) if any other shape differs, if no tensor fits, or
+/// if a head to keep differs. `input`: shape of the network's samples.
 TransferReport transfer_weights(const InitConfig& init, const std::vector<HeadSpec>& heads,
                                 SampleShape input, ParameterArena& parameters, Stream& stream);
 /// Performs the same checks on planned parameters that have no memory yet; writes no weights.

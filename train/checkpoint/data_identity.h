@@ -15,8 +15,8 @@ inline constexpr std::int64_t kDigestedRows = 64;
 /// Identities of the finite sources; generators are endless and have none. A digest is a list of
 /// SHA-256 digests (their first 16 hexadecimal digits), separated by spaces. The first covers all
 /// rows' labels, latents and targets; each of the others covers the bytes of one of kDigestedRows
-/// rows. An unreadable row has "?", which matches any digest: it causes an error only when it is
-/// needed, and its file may be restored before the resume.
+/// rows. An unreadable row has "?", which matches any digest: a row causes an error only when it
+/// is needed, and its file may be restored before the resume.
 DataIdentity data_identity(const Mixture& mixture);
 
 /// Error (data) if a data set differs from its identity in `before`, stored in `checkpoint`.

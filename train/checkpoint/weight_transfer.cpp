@@ -39,7 +39,7 @@ struct KeptHeads {
         listed(why), "set init.head=reset to re-initialise the output layer"});
 }
 
-/// "4 classes", or the class names if `other` has equally many.
+/// "4 classes", or the class names if `other` has the same number of classes.
 std::string outputs_text(const HeadSpec& head, const HeadSpec& other) {
   if (head.loss != other.loss) return "loss " + to_string(head.loss);
   if (head.output != other.output) return fmt::format("output {}", head.output);
@@ -167,8 +167,8 @@ std::int64_t prefix_tokens(const ShapeOf& shape_of) {
   return tokens;
 }
 
-/// The patch grid, with `cells` patches, of images of shape `input`; a square grid if there is no
-/// such grid, for example because the shape is unknown. No rows: neither exists.
+/// The grid of `cells` patches with the proportions of `input`; a square grid if that does not
+/// exist, for example because the shape is unknown; no rows if neither exists.
 PatchGrid grid_of(std::int64_t cells, SampleShape input) {
   if (cells < 1) return {};
   const auto area = static_cast<double>(cells);
@@ -284,7 +284,7 @@ class WeightFitter {
     });
     return {prefix, grid_of(tokens - prefix, input_)};
   }
-  /// True for the positions of a grid with equally many patches but other sides: 4 x 6, not 6 x 4.
+  /// True for positions whose grid has as many patches, but other sides: 4 x 6 instead of 6 x 4.
   bool turned(const ParameterTensor& tensor, const TensorInfo& info) const {
     if (tensor.name != kPositions || info.shape.size() != 3) return false;
     const PatchGrid stored = stored_positions(info).grid, own = own_positions(info.shape[1]).grid;
@@ -311,7 +311,7 @@ class WeightFitter {
     return with_input_channels(read_floats(model_.tensors(), info), wanted[0], wanted[1], channels);
   }
 
-  /// Keeps as many of the first prefix tokens' positions as the network has prefix tokens.
+  /// Keeps the positions of the first prefix tokens, one for each prefix token of the network.
   std::vector<float> adapted_positions(const ParameterTensor& tensor,
                                        const TensorInfo& info) const {
     const std::vector<std::int64_t> wanted = tensor.file_shape();

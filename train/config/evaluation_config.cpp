@@ -14,7 +14,7 @@ namespace wellspring {
 namespace {
 
 constexpr double kNoLimit = std::numeric_limits<double>::max();
-/// At this size, an accuracy's standard error is at most 0.005 %. Takes hours on a CPU.
+/// With this many, an accuracy's standard error is at most 0.005 %, after hours on a CPU.
 constexpr double kMostSamples = 1e8;
 
 const ParamTable<EvaluationConfig>& evaluation_table() {
@@ -133,7 +133,7 @@ EvaluationConfig read_evaluation(const ConfigNode& node, DataConfig& data) {
                        "set another name");
     evaluation.sources.push_back(std::move(source));
   }
-  // Check after all fractions are applied: they change the rows of the training sources.
+  // Only after all fractions are applied, because they change the rows of the training sources.
   for (std::size_t i = 0; i < elements.size(); ++i) {
     const EvaluationSourceConfig& source = evaluation.sources[i];
     const auto trained = std::ranges::find(names, source.of) - names.begin();

@@ -12,12 +12,12 @@
 
 namespace wellspring {
 
-/// A held-out source: unaugmented samples of a training source that the run does not train on.
+/// A held-out source: unaugmented samples, from a training source, that are not trained on.
 struct EvaluationSourceConfig {
   std::string of;       ///< the training source
   std::string name;     ///< in reports
   std::string path;     ///< (files only) the held-out files; empty: the training path
-  std::string rows;     ///< (files only) see RowRange; in the row order of `of`; "": all
+  std::string rows;     ///< (files only) see RowRange; ordered as in `of`; "": all
   double fraction = 0;  ///< (files only) share of the rows of `of`; 0 once `rows` is set
   std::vector<ParamSetting> params;  ///< (files only) format keys that differ from training
   /// Set only by programs. True: the rows that `of` trains on; for a generator, further samples.

@@ -45,7 +45,7 @@ inline constexpr std::int64_t kPassRows = 8;
 struct TrainConfig {
   std::int64_t batch = 128;
   std::int64_t accumulate =
-      1;  ///< passes through the network per step, each with a part of the batch
+      1;  ///< passes through the network per step, each with its part of the batch
   std::int64_t recompute_blocks = 0;  ///< see NetworkSpec
   std::int64_t steps = 0;             ///< with `epochs`: 0 until settle_epochs
   std::int64_t epochs = 0;            ///< 0: `steps` is given
@@ -65,7 +65,7 @@ struct TrainConfig {
   bool sync_batch_norm = false;
   ConvolutionPlans convolutions = ConvolutionPlans::fastest;
   bool store_headers = false;         ///< checkpoints contain the text of header generators
-  std::int32_t steps_per_launch = 1;  ///< at most; see train/step_launcher.h
+  std::int32_t steps_per_launch = 1;  ///< an upper limit; see train/step_launcher.h
 };
 
 enum class HeadInit : std::uint8_t { keep, reset };

@@ -38,7 +38,7 @@ std::optional<double> ratio(double part, double whole) {
   return part / whole;
 }
 
-/// Top-5 accuracy: largest number of classes that may score higher than the true one.
+/// A sample counts in the top-5 accuracy if at most this many classes rank above the true one.
 constexpr std::ptrdiff_t kMostAbove = 4;
 
 /// True if the label is one of the five likeliest classes. Of equal logits, the first ranks higher.
@@ -60,14 +60,14 @@ class LogOdds {
       if (k != top_) others_ += std::exp(double{logits[k]} - logits[top_]);
   }
   float of(std::size_t k) const {
-    // Without class k the sum is at least 1, because it includes the top class: no cancellation.
+    // The sum without class k includes the top class, so it is at least 1: nothing cancels.
     const double above = double{logits_[k]} - logits_[top_];
     if (k != top_) return static_cast<float>(above - std::log(1 + others_ - std::exp(above)));
     return log_odds_of_top();
   }
 
  private:
-  /// Relative to the second largest logit, since all other terms may underflow against the largest.
+  /// Sums relative to the second largest logit: relative to the largest, all terms might underflow.
   float log_odds_of_top() const {
     double second = -std::numeric_limits<double>::infinity(), sum = 0;
     for (std::size_t k = 0; k < logits_.size(); ++k)

@@ -31,8 +31,8 @@ void note_best(EvaluationResult& result, const std::vector<BestResult>& known) {
   }
 }
 
-/// The samples that one rank evaluates. They are consecutive, and any two ranks' numbers of samples
-/// differ by at most one.
+/// The samples that one rank evaluates: consecutive ones, and at most one more than on any other
+/// rank.
 HeldOutRange part_of(std::uint64_t samples, const Communicator& ranks) {
   const auto rank = static_cast<std::uint64_t>(ranks.rank());
   const auto size = static_cast<std::uint64_t>(ranks.size());

@@ -58,7 +58,7 @@ class Evaluator {
                             const std::function<void(const PredictedRows&)>& use = {});
 
   /// Predicts up to `most` samples, from the start of the first held-out source with a per-pixel
-  /// head; nullopt without such a source. Blocks. Throws Interrupted after a signal.
+  /// head; nullopt if no source has one. Blocks. Throws Interrupted after a signal.
   std::optional<DensePredictions> predict_pixels(std::int64_t most);
 
   bool empty() const { return mixture_.size() == 0; }

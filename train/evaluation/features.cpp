@@ -60,7 +60,7 @@ class FeaturePass {
   const RunConfig& config() const { return config_; }
   const std::vector<SourceTruth>& truth() const { return truth_; }
 
-  /// All rows of files. For a generator: eval.samples samples, then equally many for training.
+  /// Files: all rows. Generators: the first eval.samples samples, or the next ones for training.
   HeldOutRange range(int source) {
     if (const std::uint64_t rows = mixture().source(source).size(); rows > 0) return {0, rows};
     const auto samples = static_cast<std::uint64_t>(config_.evaluation.samples);

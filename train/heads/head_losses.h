@@ -14,8 +14,8 @@
 
 namespace wellspring {
 
-/// True if a GPU step computes the network's last layer together with the loss: there must be a
-/// single classifier, and `mixed` must be false.
+/// True if a GPU step computes the network's last layer together with the loss: if the only head
+/// is a classifier and `mixed` is false.
 inline bool fuses_output_layer(const std::vector<HeadSpec>& heads, bool mixed) {
   return heads.size() == 1 && heads[0].loss == LossKind::class_label && !mixed;
 }

@@ -97,7 +97,7 @@ struct HeadSpec {
   std::vector<std::string> classes;  ///< empty for regressions
   std::vector<HeadTarget> targets;   ///< empty for classifiers
   float label_smoothing = 0;
-  /// Head whose outputs are averaged with this head's outside training; "": none.
+  /// The head with which this one averages its outputs, except in training; "": none.
   std::string average_with = {};
   ops::PositiveWeight positives = ops::PositiveWeight::equal;
   float weight = 1;
@@ -114,8 +114,8 @@ struct HeadSpec {
   bool is_dense() const { return loss == LossKind::pixel_class; }
   bool is_item() const { return loss == LossKind::item_regression; }
   bool has_targets() const { return loss == LossKind::regression || is_item(); }
-  /// The rows that it occupies in the layer of its output: the number of classes, of outputs for
-  /// all targets, or of values in the embedding or in a patch.
+  /// Number of rows in the layer of its output: the number of classes, of outputs for all targets,
+  /// or of values in the embedding or in a patch.
   std::int32_t rows() const {
     if (is_embedding()) return projection.back();
     if (is_masked()) return patch_values;

@@ -1,5 +1,5 @@
 // Small convolutional network. Each stage has one 3x3 convolution, optional 2x2 max pooling, and
-// residual blocks. A global mean and one dense layer for the outputs of all heads follow.
+// residual blocks. Then follow a global mean and one dense layer for the outputs of all heads.
 #include "core/text/plural.h"
 #include "train/models/model.h"
 

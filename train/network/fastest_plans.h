@@ -15,10 +15,10 @@ namespace wellspring {
 void use_fastest_plans(const Stream& stream);
 
 /// A short digest of the plans that the stream's network uses; the bits of its results depend on
-/// these plans. "" if no plan was chosen. Equal plans have equal digests on any machine.
+/// these plans. "" if no plan was chosen. The same plans have the same digest on any machine.
 std::string plans_digest(const Stream& stream);
 
-/// Notes to the user about the plans of a stream's network: how many passes were timed, and
+/// Notes for the user about the plans of a stream's network: how many passes were timed, and
 /// problems with the cache.
 std::vector<std::string> plan_notes(const Stream& stream);
 

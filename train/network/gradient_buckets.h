@@ -8,7 +8,7 @@
 //
 // Afterwards, all ranks have the same bytes (communicator.h). With two ranks, one sum of all
 // gradients gives the same bytes, since each value needs one addition. With more ranks, buckets may
-// change the order of additions, so the two agree only up to the rounding of a sum in any order.
+// change the order of additions, so the results of both agree only up to rounding.
 #pragma once
 
 #include "kernels/batch/communicator.h"

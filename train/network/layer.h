@@ -68,7 +68,7 @@ class LayerPlanner {
   void save(std::size_t bytes) { saved_.push_back(bytes); }
   /// Requests scratch memory for one pass of the layer.
   void workspace(std::size_t bytes) { workspace_ = std::max(workspace_, bytes); }
-  /// The backward pass uses workspace.totals, so its workspace must last until these are launched.
+  /// The backward pass uses workspace.totals, so its workspace must last until their launch.
   void sum_parts() { sums_parts_ = true; }
   /// The backward pass adds a second output gradient, output_gradient_again, if there is one.
   void add_gradients() { adds_gradients_ = true; }

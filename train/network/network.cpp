@@ -255,8 +255,8 @@ void Network::plan_parameter_gradients(std::size_t i, std::vector<bool>& written
   }
 }
 
-/// All totals are launched together at the end of the pass, unless a gradient is used earlier. The
-/// last node to run needs no workspace of its own, because no other node overwrites the shared one.
+/// Totals are launched together at the end of the pass, unless their gradient is used earlier. The
+/// last node to run needs no workspace of its own, because no later one overwrites the shared one.
 void Network::plan_totals(std::size_t i) {
   PlannedNode& planned = nodes_[i];
   planned.sums_later =

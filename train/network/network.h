@@ -40,9 +40,9 @@ struct NetworkSpec {
   std::vector<ParameterRule> rules = {};  ///< policies of the parameters
   Communicator* ranks = nullptr;          ///< ranks that share batch statistics; null: none
   /// Activation checkpointing: only values between groups of this many blocks are kept for the
-  /// backward pass, which recomputes the others bit for bit. 0: all values that it needs are kept.
+  /// backward pass, which recomputes all others bit for bit. 0: every value it needs is kept.
   std::int64_t recompute_blocks = 0;
-  /// Parameters that this step trains get gradients; the default step is after every `unfreeze_at`.
+  /// Only parameters that this step trains get gradients. Default: a step after all unfreezing.
   std::uint64_t step = std::numeric_limits<std::uint64_t>::max();
   /// Value of `shards`: on a CPU, all threads process the whole batch together, as on a GPU.
   static constexpr std::int64_t kWholeBatch = -1;
@@ -65,8 +65,8 @@ class Network {
   void forward(const Pass& pass);
   /// [batch, outputs] f32, valid until the next forward().
   float* outputs() const;
-  /// The last layer, if it runs with the loss: the caller runs both after forward(), and training
-  /// passes leave the layer out. Unset if spec.loss_in_output_layer is not set, if
+  /// The last layer, if the caller must run it together with the loss after forward(), which leaves
+  /// it out when training. Unset if spec.loss_in_output_layer is not set, if
   /// ops::output_layer_loss does not accept the layer, or if the network runs in shards.
   std::optional<ops::OutputLayer> output_layer() const;
   /// Buffer for the gradient of the loss, to be filled after forward(): [batch, outputs] in the
@@ -103,7 +103,7 @@ class Network {
     /// True if it lives within one stage; then each thread has its own copy, as large as a shard.
     bool per_thread = false;
   };
-  /// Destination of a layer's gradient, and the gradient to which it is then added.
+  /// The place where a layer writes a gradient, and the gradient to which that is then added.
   struct Target {
     int written = kNone;  ///< stored index; kNone: not needed, or in the arena
     int added_to = kNone;
@@ -118,7 +118,7 @@ class Network {
     std::vector<int> saved;
     std::vector<Target> input_gradients;
     bool adds_gradients = false;  ///< true if the layer can add a second output gradient
-    int gradient_again = kNone;   ///< stored index of that gradient, which its writer does not add
+    int gradient_again = kNone;   ///< stored index of that gradient; the layer adds it
     std::vector<Target> parameter_gradients;  ///< added to the arena if trained; added_to is unused
     /// In shards: byte offset of each parameter's gradient within a shard's gradients of a stage.
     std::vector<std::size_t> shard_gradients;

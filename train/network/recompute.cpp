@@ -78,8 +78,8 @@ void Network::plan_recomputation() {
   }
 }
 
-/// Recomputes what the backward pass of the segment reads, except for values that a later segment
-/// reads, which are kept anyway.
+/// Finds the values to recompute: all that the backward pass of the segment reads, except values
+/// that a later segment reads too, because these are kept anyway.
 void Network::find_recomputed(const Segment& segment, const std::vector<std::size_t>& last_reader) {
   std::vector<bool> needed(activation_.size(), false);
   for (std::size_t i = segment.end; i-- > segment.first;) {

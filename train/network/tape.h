@@ -228,7 +228,7 @@ class Tape {
   /// only the wanted ones.
   bool wants(const std::string& name);
   /// The dense layer of an output, for all heads that read it. A hidden layer of the output is a
-  /// dense layer, a batch norm and a ReLU. The list ends with the last output.
+  /// dense layer, a batch norm and a ReLU. The operations end with the last output.
   void head(Tensor x, const std::string& name, const HeadOptions& options = {});
   /// Appends the values of a layer to the outputs, and returns their shape. `layer`: its name; a
   /// prefix of names, such as "layer2" or "blocks.3", for the end of that part, including the

@@ -44,7 +44,7 @@ struct OptimizerSpec {
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
   float trust_coefficient = 1e-3f;  ///< lars
   float weight_decay = 0;           ///< default for matrices; see the rules
-  /// Ratio of each block's learning rate to the next block's; 1: all blocks learn equally fast.
+  /// Each block's learning rate divided by the next block's; 1: all blocks learn at the same rate.
   float layer_decay = 1;
   /// Largest norm of a unit's gradient relative to the norm of its weights; 0: no limit.
   float agc = 0;
@@ -88,7 +88,7 @@ struct OptimizerStep {
     if (state->gradient_scale == 0) return;  // skip the update: the gradient is not finite
     for (; r < range_count && ranges[r].begin < elements.end; ++r) {
       const UpdateRange range = ranges[r];
-      const StepState now = *state;  // here, so that it holds no registers during the updates
+      const StepState now = *state;  // here, so that no registers hold it during the updates
       if (now.step <= range.start) continue;  // now.step counts this step
       const auto factors = rule.factors(now, range, ratios != nullptr ? ratios[r] : 1.0f);
       const std::int64_t begin = range.begin < elements.begin ? elements.begin : range.begin;

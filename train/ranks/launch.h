@@ -25,9 +25,9 @@ using Environment = std::function<std::optional<std::string>(const std::string&)
 /// This process's environment.
 Environment process_environment();
 
-/// The launch that the environment describes; nullopt if no launcher started this process, or only
-/// one rank exists. If one launcher started another, the inner one counts: torchrun, then mpirun,
-/// then srun. `job`: a number that all ranks of one node share, such as the parent process; ranks
+/// The launch that the environment describes; nullopt if no launcher started this process, or if
+/// there is one rank only. If one launcher started another, the inner one counts: torchrun, mpirun,
+/// srun. `job`: a number that all ranks of one node share, such as the parent process; ranks
 /// on one node meet at a port made from it. Config error: a variable is missing or not a number, a
 /// rank is outside the range, or ranks on several nodes do not know rank 0's address.
 ///

@@ -63,8 +63,8 @@ void NcclCommunicator::check(nccl::Result result, std::string_view call) const {
         "NCCL_DEBUG=INFO prints what it does; every rank needs a GPU of its own"});
 }
 
-/// A sum that involves a lost rank never ends on the device, and the host waits for it. Aborting
-/// ends it; later sums then do nothing, and the next call on the host fails and names the rank.
+/// A sum that involves a lost rank never ends on the device, so the host waits forever. Aborting
+/// ends the sum; later sums then do nothing, and the host's next call fails and names the rank.
 void NcclCommunicator::watch(const std::stop_token& stop) {
   constexpr std::chrono::milliseconds kPause{100};
   while (!stop.stop_requested()) {

@@ -171,8 +171,8 @@ void Ring::transfer(Outgoing* out, Incoming* in) {
   }
 }
 
-/// Why the next rank has closed the connection: the reason that comes around the ring or, if none
-/// comes for a while, that the rank is lost.
+/// Why the next rank has closed the connection: the reason that arrives around the ring. If none
+/// arrives for a while, the reason is that the rank is lost.
 std::string Ring::reason_of_next(Incoming* in) const {
   const auto soon = steady_clock::now() + std::chrono::seconds(5);
   std::string reason;

@@ -1,8 +1,8 @@
 // A ring of processes: each rank sends to the next and receives from the previous one. All calls of
 // a communicator consist of these messages. Host only.
 //
-// A message is a header followed by its bytes. The header names the call, so ranks that make
-// different calls notice this. A rank that fails tells the next one the reason, which travels
+// A message is a header followed by its bytes. The header names the call, so ranks notice if
+// they make different calls. A rank that fails tells the next one the reason, which travels
 // around the ring, so every rank ends with the same reason. A waiting rank tells the next one that
 // it waits, so that only a rank that does nothing at all runs out of time.
 #pragma once

@@ -28,11 +28,11 @@ std::string reason(int error) {
 }
 
 void set_option(const Socket& socket, int level, int option, int value) {
-  // A failure leaves the system's default, which only detects a lost peer later.
+  // If this fails, the system's default remains: a lost peer is merely detected later.
   static_cast<void>(setsockopt(socket.descriptor(), level, option, &value, sizeof value));
 }
 
-/// Makes small messages leave at once, and detects a vanished host within half a minute.
+/// Makes the system send small messages at once and detect a vanished host within 30 s.
 void tune(const Socket& socket) {
   constexpr int kIdleSeconds = 15, kProbeSeconds = 5, kProbes = 3, kLostMilliseconds = 30'000;
   set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);

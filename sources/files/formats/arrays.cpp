@@ -389,7 +389,7 @@ class ArrayFileRows final : public ArrayRows {
   }
 
   /// Refuses an array of labels under another name if the settings say nothing about labels: all
-  /// rows would silently have the same class.
+  /// rows would otherwise silently get the same class.
   void expect_no_other_labels(const ArraySettings& settings) const {
     const bool silent = settings.labels == ArraySettings{}.labels && settings.label == 0 &&
                         settings.latents.empty();
