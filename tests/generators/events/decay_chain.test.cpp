@@ -71,8 +71,8 @@ TEST(DecayChain, ConservesMassesAndMomenta) {
   }
 }
 
-// Weights depend only on the production, and the bodies are the same as without decays until they
-// decay.
+// Weights depend only on the production, and the bodies, before they decay, are the same as without
+// decays.
 TEST(DecayChain, LeavesProductionUnchanged) {
   for (const std::string weights : {"keep", "unweight"}) {
     const std::vector<ParamSetting> own = {{"bodies_low", "2", {}},

@@ -142,7 +142,7 @@ class NumPy42 {
 };
 
 // Positions of slcp's numbers in the benchmark's first observation of slcp_distractors
-// (num_observation_1 of both tasks). They equal the numbers without distractors, bit for bit.
+// (num_observation_1 of both tasks). The numbers equal those without distractors, bit for bit.
 TEST(Sbi, DistractorsLeaveTheNumbersOfSlcpUnchanged) {
   constexpr std::size_t kPlaces[8] = {22, 33, 23, 67, 42, 21, 16, 90};
   const Draws plain("slcp", 500), distracted("slcp_distractors", 500);
