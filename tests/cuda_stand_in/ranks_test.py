@@ -86,8 +86,8 @@ with tempfile.TemporaryDirectory() as name:
         ends = [train(f"{name}-{i}", 2, [*common, *settings, *more], i) for i, more in enumerate(variants)]
         assert all(end == ends[0] for end in ends), f"{name}: the order of the device's work changes the weights"
 
-    # A killed rank ends the others, although their devices may wait for its part of a sum: within 9 s, before the
-    # process that started them ends them.
+    # After a rank is killed, the others end within 9 s, although their devices may wait for its part of a sum. The
+    # process that started the ranks would end them only later.
     for i in range(6):
         run = subprocess.Popen(
             command(3, f"killed{i}", "train.steps=1000000", f"train.graph={'on' if i % 2 else 'off'}"),

@@ -28,7 +28,7 @@ struct EvaluationListener : Listener {
   }
 };
 
-/// Evaluates every two steps; the learning rate is so high that the loss of the random labels of
+/// Evaluates every two steps; the learning rate is so high that the loss on the random labels of
 /// `noise` rises and falls.
 RunConfig limited_run(const fs::path& folder, std::vector<std::string> settings = {}) {
   settings.insert(settings.begin(),

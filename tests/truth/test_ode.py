@@ -213,7 +213,7 @@ class Ode(TruthTest):
         self.follow("lorenz", latents, made["x"], points=5, duration=0.8, step=0.03)
 
     def test_steps_of_an_interval(self):
-        # The quotient of interval and step is 1 + 2^-52, 1 + 0.5e-9 and 1 + 2e-9, which gives one step, one and two.
+        # The quotient of interval and step is 1 + 2^-52, 1 + 0.5e-9 and 1 + 2e-9, which gives one, one and two steps.
         # The roundings within so few steps count as well: a few ULP of slopes below 1000.
         for points, duration, step in ((9, 0.27, 0.03), (1, 0.03 * (1 + 0.5e-9), 0.03), (1, 0.03 * (1 + 2e-9), 0.03)):
             settings = (f"points={points}", f"duration={duration!r}", f"step={step!r}")

@@ -58,7 +58,7 @@ TEST(AdaptedTensor, ResizesGridsThatAreNotSquare) {
   for (std::size_t y = 0; y < 8; ++y) EXPECT_NEAR(tall[3 * y], tall[3 * y + 2], 0x1p-22);
 }
 
-// The sum of three values below 1 has two rounding errors, a product has one.
+// The sum of three values below 1 has two rounding errors; a product has one.
 TEST(AdaptedTensor, ChangesInputChannelsAsTimmDoes) {
   for (const AdaptedTensor& timm : channels_by_timm())
     expect_close(with_input_channels(values_of("conv", 2 * 3 * 4), 2, timm.from, timm.to),

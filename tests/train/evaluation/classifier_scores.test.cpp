@@ -157,7 +157,7 @@ TEST(ClassifierScores, WeightsSamplesLikeCopies) {
     EXPECT_EQ(a.area, b.area);
   }
   EXPECT_EQ(one.classifier->confusion, other.classifier->confusion);
-  // The sums have different orders: 100 rounding errors of f64.
+  // The sums have different orders, so 100 rounding errors of f64 are allowed.
   EXPECT_NEAR(*score(one, "calibration error"), *score(other, "calibration error"), 100 * 0x1p-52);
   EXPECT_EQ(score(other, "accuracy"), 0.125) << "without weights, the accuracy stays";
   double right = 0, all = 0;

@@ -274,7 +274,7 @@ std::set<std::string> frozen_norms(const Tape& tape, const Rules& rules) {
   return norms;
 }
 
-/// Ways to freeze a part: each layer, all but each layer, each parameter, all but each parameter.
+/// Ways to freeze a part: one layer, all layers but one, one parameter, all parameters but one.
 std::vector<Rules> ways_to_freeze(const std::set<std::string>& names) {
   std::set<std::string> parts = names;
   for (const std::string& name : names)

@@ -151,7 +151,7 @@ TEST(TcpCommunicator, WaitsForASlowRank) {
   EXPECT_EQ(run_tcp_ranks(
                 3,
                 [&](TcpCommunicator& ranks) {
-                  // Rank 1 waits for 0, which waits longer than the timeout, but in two calls.
+                  // Rank 1 waits for rank 0, which waits longer than the timeout, but in two calls.
                   if (ranks.rank() == 2) std::this_thread::sleep_for(kTimeout * 3 / 5);
                   ranks.barrier();
                   if (ranks.rank() == 2) std::this_thread::sleep_for(kTimeout * 3 / 5);
