@@ -202,8 +202,8 @@ TEST_P(LossTest, MultiLabelLossMatchesDoublePrecisionAndFiniteDifferences) {
 }
 
 // The loss is linear in the targets, so the loss of a mixture is the weighted mean of both losses.
-// With equal weights this always holds; with balanced weights it holds if both have the same number
-// of labels.
+// With equal weights this always holds; with balanced weights it holds if both rows have the same
+// number of labels.
 TEST_P(LossTest, IsLinearInMixturesOfSeveralLabels) {
   Rows rows = six_rows(4, DType::f32);
   rows.scores = kSigmoidScores;
