@@ -55,7 +55,7 @@ TEST(RowRange, DividesSmallSetsEvenly) {
     const auto held_out = hashed("80%..100%").rows(size);
     EXPECT_NEAR(static_cast<double>(held_out.size()), 0.2 * static_cast<double>(size), 0.5) << size;
   }
-  // Not by position: of 80 rows out of 400, 40 +- 4.0 are in each half (hypergeometric); 6 sigma.
+  // Not by position: each half of 400 rows has 40 +- 4.0 of the 80 (hypergeometric; 6 sigma).
   const auto part = hashed("80%..100%").rows(400);
   EXPECT_NEAR(static_cast<double>(std::ranges::count_if(part, [](auto row) { return row < 200; })),
               40, 24);

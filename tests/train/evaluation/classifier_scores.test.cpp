@@ -229,7 +229,7 @@ TEST(ClassifierScores, OfTwoClassesFollowTheSignal) {
       samples.target.insert(samples.target.end(), {label == 0 ? 1.f : 0.f, label == 0 ? 0.f : 1.f});
     const HeadReport usual = report_of(samples, loss), other = report_of(samples, loss, 4, 0);
     EXPECT_EQ(score(usual, "area under the curve"), score(other, "area under the curve"));
-    // The second of four has log-odds of -2.7; 0, -1 and -2 of ten are above it.
+    // The second of four signal samples is at -2.7, below three of ten others (0, -1 and -2).
     EXPECT_EQ(score(other, "background rejection at 30 %"), 1 / 0.3);
     EXPECT_EQ(score(other, "background rejection at 50 %"), 1 / 0.3);
     for (const HeadReport* report : {&usual, &other})
