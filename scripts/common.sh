@@ -35,8 +35,8 @@ configured_with_cuda() {
   [[ -f "$1/CMakeCache.txt" ]] && grep -q "^WELLSPRING_CUDA:[A-Z]*=$2\$" "$1/CMakeCache.txt"
 }
 
-# place_in LOG: prints the progress of the work that writes LOG: the last "12/345" in LOG (ninja, ctest) as " 3%
-# 12/345", otherwise the last line.
+# place_in LOG: prints the progress that LOG records: the last "12/345" in it (ninja, ctest) as "  3% 12/345",
+# otherwise the last line.
 place_in() {
   local counts
   counts="$(tail -c 4000 "$1" | tr '\r' '\n' |

@@ -51,7 +51,7 @@ class WeightTransfer : public ::testing::Test {
     for (const PlainTensor& tensor : tensors_) tensors.push_back(as_type(tensor, type));
     write_plain_safetensors(foreign(), tensors, metadata);
   }
-  /// Held-out losses, before the first step, of a run that starts from a file.
+  /// Held-out losses of a run that starts from a file, before its first step.
   std::vector<double> initial_losses(const fs::path& from,
                                      std::vector<std::string> settings = {"init.head=keep"}) {
     settings.push_back("init.from=" + from.string());

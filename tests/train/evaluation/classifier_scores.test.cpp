@@ -98,7 +98,7 @@ TEST(ClassifierScores, CountsByHand) {
   EXPECT_EQ(report.classes[2].recall, std::nullopt);
   EXPECT_EQ(report.classes[2].area, std::nullopt);
   EXPECT_TRUE(report.roc_curve.empty());
-  // Log-odds of class 1: about -1.1, 0.8 in samples of class 0; 2.3, 1.9, -2.1 in those of 1.
+  // Log-odds of class 1: about -1.1, 0.8 for label 0, and about 2.3, 1.9, -2.1 for label 1.
   EXPECT_EQ(report.classes[1].area, 4.0 / 6);
   EXPECT_DOUBLE_EQ(score(report_of(samples), "mean area under the curve").value(), 5.0 / 6);
 }
