@@ -40,7 +40,7 @@ with tempfile.TemporaryDirectory() as name:
         return [wellspring, "train", "ranks.yaml", f"--ranks={ranks}", f"out={out}", *settings]
 
     def train(out, ranks, settings, seed=0):
-        """Seed 0 runs the device's work as late as allowed, other seeds in a random order that its events allow."""
+        """Seed 0 runs the device's work as late as allowed; other seeds run it in a random order that events allow."""
         done = subprocess.run(
             command(ranks, out, *settings),
             cwd=folder,

@@ -76,8 +76,8 @@ LinearSizes linear_sizes(const RunConfig& run, const fs::path& checkpoint) {
 // - Logits differ by D = (S + 1) E + 2 (n + 1) u X W: each run adds n + 1 terms in its own order
 //   (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., SIAM 2002, section
 //   4.2).
-// - A row's gradient is (softmax - target) / B. Row k of the Jacobian of the softmax has the sum
-//   2 p_k (1 - p_k) <= 1/2 of absolute values, and the softmax itself is computed to 32 u.
+// - A row's gradient is (softmax - target) / B. The absolute values in row k of the softmax's
+//   Jacobian sum to 2 p_k (1 - p_k) <= 1/2, and the softmax itself is computed to 32 u.
 // - The gradient of a weight is a sum of B terms of at most X / B, divided differently among the
 //   ranks: it differs by X (D / 2 + 32 u) + 2 (B + R) u X.
 // - The update r times the gradient is added with one rounding in each run: 2 u W more.

@@ -1,10 +1,10 @@
 """ode: parameters, initial values and trajectories of all six systems.
 
-Latents are compared exactly, but log-normal ones to a few units in the last place (ULP). Trajectories start from the
-program's own latents and take the documented steps in f64. How far f32 may deviate depends on how the system amplifies
-rounding errors, so each trajectory is computed four more times: once with the state rounded to f32 after each step, and
-three times with each number shifted at random by up to one ULP. At any time, the program may be off by five times the
-largest deviation of these so far.
+Latents are compared exactly, except that log-normal ones may differ by a few units in the last place (ULP).
+Trajectories start from the program's own latents and take the documented steps in f64. How far f32 may deviate depends
+on how the system amplifies rounding errors, so each trajectory is computed four more times: once with the state rounded
+to f32 after each step, and three times with each number shifted at random by up to one ULP. At any time, the program
+may be off by five times the largest deviation of these four so far.
 """
 
 import unittest

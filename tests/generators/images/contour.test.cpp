@@ -138,7 +138,7 @@ TEST(Contour, DrawsClippedBresenhamLines) {
   EXPECT_GT(drawn, 5000);
 }
 
-// Paints in planned memory, whole pictures in scratch memory, and in bands of rows, with teams of
+// Paints whole pictures in planned and in scratch memory, and in bands of rows, with teams of
 // several threads, directly and through a view that reaches beyond the picture.
 template <class F>
 void expect_equal_places(typename F::Params params) {

@@ -103,7 +103,7 @@ class RowViews : public ::testing::Test {
   test::LabelledImages images_;
 };
 
-// This is true for folders and arrays, even if only one part is limited per class.
+// The two parts are disjoint in folders and arrays, even if only one is limited per class.
 TEST_F(RowViews, AreDisjoint) {
   for (const std::string path : {"images", "arrays/x.npy"}) {
     const Mixture trained = source(path, "0%..70%", 4), held_out = source(path, "70%..100%");

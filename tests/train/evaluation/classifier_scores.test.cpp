@@ -113,7 +113,7 @@ TEST(ClassifierScores, GivesTheCalibrationErrorByHand) {
   samples.add({0, surer}, 1);
   samples.add({0, surer}, 1);
   const HeadReport report = report_of(samples);
-  // The logits are rounded to f32: their relative error of 2^-24 moves a probability by less.
+  // The logits are f32: their relative error of 2^-24 moves a probability by less than that.
   EXPECT_NEAR(score(report, "calibration error").value(), 0.175, 0x1p-22);
   ASSERT_EQ(report.classifier->calibration.size(), 2u);
   EXPECT_EQ(report.classifier->calibration[1].accuracy, 1);

@@ -252,7 +252,7 @@ TEST(Heads, TellMixingWhereToFindLabels) {
   }
 }
 
-// Micro-averaged: 6 of 10 present labels are predicted, and 2 absent ones.
+// Micro-averaged: 6 of 10 present labels and 2 absent labels are predicted.
 TEST(Heads, ReportTheF1ScoreOfSeveralLabels) {
   const std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label),
                                            head("jets", LossKind::multi_label)};

@@ -427,7 +427,7 @@ TEST_P(Operations, AreRecomputedWithEqualBits) {
       }
 }
 
-// Only network and batch determine the shards and the order of their sums.
+// Only the network and the batch determine the shards and the order of their sums.
 TEST(ShardedNetwork, HasEqualBitsForAnyNumberOfThreads) {
   for (const OperationCase& c : cases()) {
     SCOPED_TRACE(c.name);
@@ -442,7 +442,7 @@ TEST(ShardedNetwork, HasEqualBitsForAnyNumberOfThreads) {
   }
 }
 
-// A new kind of operation fails this test until the table has it.
+// A new kind of operation fails this test until it is in the table.
 TEST(OperationTable, ListsEveryOperation) {
   std::vector<bool> seen(std::variant_size_v<Operation>, false);
   seen[Operation(AsOutput{}).index()] =

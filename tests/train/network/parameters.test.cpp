@@ -88,7 +88,7 @@ TEST(Parameters, ShareARangeOfTheTableUnderTheUsualPolicy) {
   EXPECT_EQ(arena.view().range_count, 2);  // matrices and vectors
 }
 
-// Output layers learn at the full rate, whatever their block; rules multiply.
+// Output layers learn at the full rate, whatever their block; rules multiply these rates.
 TEST(Parameters, HaveTheRatesOfTheirBlocks) {
   MemoryPlan memory(Device::cpu());
   ParameterArena arena({{.match = "b.weight", .lr_scale = 0.5f}});
