@@ -202,8 +202,8 @@ std::vector<std::int32_t> classify_plainly(std::span<const float> samples,
   return found;
 }
 
-// 3,000 samples fill two blocks of the bank, the last one partly; 150 queries fill two blocks. The
-// votes of random features differ by far more than rounding, so the classes agree.
+// 3,000 samples take two blocks of the bank, the second partly empty; 150 queries take two blocks.
+// The votes of random features differ by far more than rounding, so the classes agree.
 TEST(NearestNeighbours, EqualTheDefinition) {
   constexpr std::size_t kWidth = 6, kBank = 3000, kSamples = 150, kClasses = 7;
   const auto floats = [](const char* name, std::size_t count) {

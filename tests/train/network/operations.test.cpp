@@ -25,7 +25,7 @@ struct OperationCase {
   /// sum and one per step, through a head of at most 16 terms.
   double roundings = 32;
   /// Factor by which the steepest operation, a normalisation, magnifies an error. Gradients pass
-  /// through its division twice, so their factor is the square.
+  /// through the division twice, so their factor is the square of this one.
   double gain = 1;
   std::vector<OutputSpec> outputs = {{kSampleOutput, 3}};
 
