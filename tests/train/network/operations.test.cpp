@@ -329,7 +329,7 @@ class Operations : public ops::test::OperationTest {
     expect_gradients(bench, tape, training, bound * c.gain);
   }
 
-  /// Compares a network with frozen parameters with the full one (outputs and gradients), bit by
+  /// Compares the outputs and gradients of a partly frozen network and of the full one, bit by
   /// bit. With a frozen batch norm, the full network computes other values, so the oracle replaces
   /// it.
   void expect_pruned(const OperationCase& c, const Rules& rules, std::int64_t shards,
