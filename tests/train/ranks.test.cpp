@@ -81,8 +81,8 @@ LinearSizes linear_sizes(const RunConfig& run, const fs::path& checkpoint) {
 // - The gradient of a weight is a sum of B terms of at most X / B, divided differently among the
 //   ranks: it differs by X (D / 2 + 32 u) + 2 (B + R) u X.
 // - The update r times the gradient is added with one rounding in each run: 2 u W more.
-// A loss is a mean of cross-entropies, whose gradient has the sum of absolute values 2; it and its
-// mean are computed to 32 u of values below 16.
+// A loss is a mean of cross-entropies, whose gradients have absolute values that sum to 2; both are
+// computed to 32 u of values below 16.
 TEST_F(Ranks, AgreeWithASingleRankWithinTheRoundingOfSums) {
   const auto end_of = [&](int ranks, const std::string& out, const TrainerOptions& options) {
     RankEnds ends = train(config(kPictures, kLinear, out), ranks, options);
