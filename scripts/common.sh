@@ -35,8 +35,8 @@ configured_with_cuda() {
   [[ -f "$1/CMakeCache.txt" ]] && grep -q "^WELLSPRING_CUDA:[A-Z]*=$2\$" "$1/CMakeCache.txt"
 }
 
-# place_in LOG: prints the progress of the work that writes LOG: its last "12/345" (ninja, ctest) as "  3% 12/345",
-# otherwise its last line.
+# place_in LOG: prints the progress that LOG records: the last "12/345" in it (ninja, ctest) as "  3% 12/345",
+# otherwise the last line.
 place_in() {
   local counts
   counts="$(tail -c 4000 "$1" | tr '\r' '\n' |
@@ -57,7 +57,7 @@ redraws() { [[ -t 1 && "${TERM:-dumb}" != dumb ]]; }
 progress_seconds=30 progress_tick=1
 watch_log() {
   local shown='' text columns=80 size idle begin=$SECONDS told=$SECONDS
-  exec {idle}<> <(:)  # nothing writes to this pipe, so reading from it sleeps without a process
+  exec {idle}<> <(:)  # nothing writes to this pipe, so a read from it sleeps without starting a process
   while kill -0 "$$" 2>/dev/null; do
     read -r -t "$progress_tick" -u "$idle" || true
     if redraws; then

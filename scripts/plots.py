@@ -22,7 +22,7 @@ def line(x0, y0, x1, y1, colour, width=1, dashes=""):
 
 
 def decade_marks(low, high):
-    """Ticks of a logarithmic axis from low to high: powers of ten, and more ticks between them if there are few."""
+    """Ticks of a logarithmic axis from low to high: powers of ten and, if there are few of them, ticks in between."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     steps = [1] if last - first > 3 else [1, 2, 5] if high > 4 * low else [0.9, 1, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 7]
     marks = [step * 10.0**power for power in range(first, last + 1) for step in steps]
@@ -32,7 +32,7 @@ def decade_marks(low, high):
 
 
 def apart(places, step, most):
-    """Moves ascending positions at least `step` apart and, if there is room, below `most`."""
+    """Moves ascending positions so that they are at least `step` apart and, if there is room, below `most`."""
     moved = []
     for place in places:
         moved.append(max(place, moved[-1] + step) if moved else place)

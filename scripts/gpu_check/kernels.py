@@ -8,7 +8,7 @@ from gpu_check.running import Check, NotMade
 
 # Configurations with convolutions, the most informative first.
 NETWORKS = ("quickstart.yaml", "cifar10_scratch.yaml", "cifar10_transfer.yaml", "ginkgo_images.yaml", "pde.yaml")
-FASTER = 1.05  # minimum speed-up for which the report names another plan
+FASTER = 1.05  # minimum speed-up at which the report names another plan
 TRACER = "libkernel_trace.so"
 NAMED = 12  # number of kernels in the report's text; its JSON has all of them
 
@@ -98,8 +98,8 @@ def nodes(context):
 
 
 def steps_of(records):
-    """Replays of the graph that has most records, each in time order. A repeated node starts the next replay. Drops the
-    first half of the replays as warm-up."""
+    """Replays of the graph that has the most records, each in time order. A repeated node starts the next replay. Drops
+    the first half of the replays as warm-up."""
     graphs = collections.Counter(record["graph"] for record in records if record["graph"])
     if not graphs:
         raise ValueError("no graph launched anything")

@@ -105,8 +105,8 @@ def resuming(context):
 
 
 def accuracy(context):
-    """Runs the whole quickstart in both precisions. The means of three seeds must not differ more than chance explains
-    in 99 of 100 cases."""
+    """Runs the whole quickstart in both precisions. The means of three seeds must differ by no more than chance
+    explains in 99 of 100 cases."""
     seen = {"f32": [], "bf16": []}
 
     def keep(result):

@@ -14,7 +14,7 @@ namespace wellspring::test {
 struct Outcome {
   int exit_code = -1;  ///< -1 if a signal ended it
   int signal = 0;      ///< the signal that ended it; 0 if it exited
-  /// Largest resident set in KiB. On Linux it is at least as large as for the test that forked it.
+  /// Largest resident set in KiB. On Linux, never below that of the test that forked it.
   long peak_memory = 0;
   std::string out, err;
 };

@@ -138,7 +138,7 @@ class FaultInjection : public testing::Test {
   }
 
   /// False if the process is killed, if an allocation fails in a noexcept function, or if a folder
-  /// cannot be listed or emptied. Then, the next run removes the temporary files.
+  /// cannot be listed or emptied. In these cases, the next run removes the temporary files.
   static bool removes_its_temporaries(const Fault& fault) {
     return fault.signal != SIGKILL && fault.call != "allocate" && fault.call != "unlink" &&
            !(fault.call == "open" && fault.lasting);

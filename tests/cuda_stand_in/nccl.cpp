@@ -1,6 +1,6 @@
 // NCCL for programs that run on the stand-in, as libnccl.so.2: ranks are processes of this machine
 // that add their values in shared memory. As in NCCL, a sum is enqueued on the stream and
-// waits for all ranks, and only aborting the communicator ends the wait for a lost one.
+// waits for all ranks, and only aborting the communicator ends the wait for a lost rank.
 #include <array>
 #include <atomic>
 #include <chrono>

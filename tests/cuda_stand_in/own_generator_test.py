@@ -2,9 +2,9 @@
 
 Usage: own_generator_test.py WELLSPRING SOURCE_FOLDER
 
-The stand-in runs kernels as loops of the host. If nvdisasm is found ($NVDISASM or PATH), it also runs the code that
-nvcc made. nvcc takes most of the time, so only a few headers are tested; WELLSPRING_OWN_HEADERS=all tests six built-in
-ones, in many minutes. Exit code 77: nvcc is missing.
+The stand-in runs kernels as loops of the host. If nvdisasm is found ($NVDISASM or PATH), the stand-in also runs the
+code that nvcc made. nvcc takes most of the time, so only a few headers are tested; WELLSPRING_OWN_HEADERS=all tests six
+built-in ones, which takes many minutes. Exit code 77: nvcc is missing.
 """
 
 import json

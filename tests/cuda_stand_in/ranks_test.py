@@ -40,7 +40,7 @@ with tempfile.TemporaryDirectory() as name:
         return [wellspring, "train", "ranks.yaml", f"--ranks={ranks}", f"out={out}", *settings]
 
     def train(out, ranks, settings, seed=0):
-        """Seed 0 runs the device's work as late as allowed, other seeds in a random order that its events allow."""
+        """Seed 0 runs the device's work as late as allowed; other seeds run it in a random order that events allow."""
         done = subprocess.run(
             command(ranks, out, *settings),
             cwd=folder,
@@ -86,8 +86,8 @@ with tempfile.TemporaryDirectory() as name:
         ends = [train(f"{name}-{i}", 2, [*common, *settings, *more], i) for i, more in enumerate(variants)]
         assert all(end == ends[0] for end in ends), f"{name}: the order of the device's work changes the weights"
 
-    # A killed rank ends the others, although their devices may wait for its part of a sum: within 9 s, before the
-    # process that started them ends them.
+    # After a rank is killed, the others end within 9 s, although their devices may wait for its part of a sum. The
+    # process that started the ranks would end them only later.
     for i in range(6):
         run = subprocess.Popen(
             command(3, f"killed{i}", "train.steps=1000000", f"train.graph={'on' if i % 2 else 'off'}"),

@@ -166,7 +166,7 @@ TEST(Sass, PropagatesCarriesAndBorrows) {
 }
 
 TEST(Sass, SynchronisesTheWarpsOfABlock) {
-  // Each thread reads the index of the thread a warp before or after it through shared memory.
+  // Through shared memory, each thread reads the index of the thread one warp before or after it.
   for (const int distance : {-32, 32}) {
     Code code = exchange(distance, "BAR.SYNC.DEFER_BLOCKING 0x0");
     for (const unsigned seed : {0u, 1u, 2u, 3u}) {

@@ -19,8 +19,8 @@
 namespace wellspring {
 namespace {
 
-/// A team of one thread with a type of its own, so that its code (runs of 8 pixels, the device's
-/// code path) is compiled only here.
+/// A one-thread team with its own type, so that the code for this team (runs of 8 pixels, the
+/// device's code path) is compiled only here.
 class ShortRunTeam : public SoloTeam {
  public:
   static constexpr bool kIsAlone = false;

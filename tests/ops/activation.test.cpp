@@ -76,7 +76,7 @@ class ActivationTest : public test::OperationTest {
     const Doubles xs = in_double(x), dys = in_double(dy);
     for (std::size_t i = 0; i < n; ++i) {
       const double at = xs[i], through = dys[i];
-      // A product, and a relative error of 7 u (GELU), or 3 u and a division (SiLU).
+      // The rounding of a product, and a relative error: 7 u (GELU), or 3 u and a division (SiLU).
       y.push_back(value_of(kind, at));
       y_bound.push_back((8 * kU + stored) * std::abs(y.back()));
       const auto f = [kind](const Doubles& v) { return value_of(kind, v[0]); };

@@ -162,9 +162,9 @@ class AttentionTest : public test::OperationTest {
     const Results<T> got = run(s, qkv, dy, count);
     const Doubles exact_qkv = in_double(qkv), exact_dy = in_double(dy);
     // All inputs are below 1. With the f32 rounding u, a score has an error of at most sqrt(width)
-    // (width + 2) u. So has the exponent of a weight p relative to its log-sum-exp, and p has twice
-    // that relative error. Weights add up to 1, so a sum over keys has the error of its largest
-    // term, plus one u per key for the order of the sum.
+    // (width + 2) u. The exponent of a weight p relative to its log-sum-exp has the same error, and
+    // p has twice that relative error. Weights add up to 1, so a sum over keys has the error of its
+    // largest term, plus one u per key for the order of the sum.
     const double width = s.head_width, tokens = s.tokens, u = test::rounding(DType::f32);
     const double weight = (2 * std::sqrt(width) * (width + 2) + tokens + 16) * u;
     // cuDNN rounds the weights to bf16 before the second product.

@@ -64,7 +64,7 @@ class BroadcastTest : public test::OperationTest {
   }
 };
 
-// Chunks of rows have 2048 elements, chunks of sums 16384.
+// Chunks of rows have 2048 elements, and chunks of sums have 16384.
 TEST_P(BroadcastTest, AgreesWithDoublePrecision) {
   for (const int columns : {1, 3, 7, 8, 65, 768, 2049, 5000}) {
     for (const std::int64_t rows : {1, 5, 60}) {

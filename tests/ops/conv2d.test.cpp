@@ -43,7 +43,7 @@ void each_tap(const Conv2dSpec& s, Visit visit) {
           }
 }
 
-/// The convolution and its adjoints in double precision. For the inputs' magnitudes, they return
+/// The convolution and its adjoints in double precision. Given the inputs' magnitudes, they return
 /// the scale of the rounding errors. Pointers keep these loops fast with sanitizers.
 Doubles forward(const Conv2dSpec& s, const Doubles& x, const Doubles& w, const Doubles& bias) {
   Doubles y(y_size(s));

@@ -100,7 +100,7 @@ struct Layer {
   double magnitude;
 };
 
-/// gamma is at most 1.5; scaling and shifting round twice in f32, storing once.
+/// gamma is at most 1.5; scaling and shifting round twice in f32, and storing rounds once.
 template <class T>
 void expect_forward(const Layer<T>& layer) {
   Doubles bound;

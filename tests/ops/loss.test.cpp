@@ -157,7 +157,7 @@ TEST_P(LossTest, MultiLabelLossMatchesDoublePrecisionAndFiniteDifferences) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       Rows rows = six_rows(3, dtype);
       rows.scores = kSigmoidScores;
-      // 0, 1 and values in between, as in mixed samples, with one more column than the head has
+      // Targets of 0, 1 and in between, as in mixed samples, with one more column than the head has
       // outputs. Row 2 has no label; the labels of row 4 sum to less than one.
       std::vector<float> targets = random_values<float>(24, 3, 0, 1);
       for (std::size_t i = 0; i < 24; i += 2) targets[i] = targets[i] > 0.5f ? 1 : 0;
@@ -202,8 +202,8 @@ TEST_P(LossTest, MultiLabelLossMatchesDoublePrecisionAndFiniteDifferences) {
 }
 
 // The loss is linear in the targets, so the loss of a mixture is the weighted mean of both losses.
-// With equal weights this always holds; with balanced weights it holds if both have the same number
-// of labels.
+// With equal weights this always holds; with balanced weights it holds if both rows have the same
+// number of labels.
 TEST_P(LossTest, IsLinearInMixturesOfSeveralLabels) {
   Rows rows = six_rows(4, DType::f32);
   rows.scores = kSigmoidScores;
@@ -319,7 +319,7 @@ TEST_P(LossTest, RegressionLossMatchesDoublePrecisionAndFiniteDifferences) {
         for (float& y : rows.outputs) y *= 0.2f;
       const std::vector<float> latents = random_values<float>(24, 2, 0, 9),
                                targets = random_values<float>(18, 4, -5, 5);
-      // Source 0 has both targets among its latents, source 2 has one in the target column.
+      // Source 0 has both targets among its latents, and source 2 has one in the target column.
       std::vector<std::int32_t> column(2 * kMaxSources, 1 << 20);
       column[0] = 3, column[1] = 1;
       column[4] = 0, column[5] = -3;
@@ -358,7 +358,7 @@ TEST_P(LossTest, RegressionLossMatchesDoublePrecisionAndFiniteDifferences) {
   }
 }
 
-// A variance below 1e-6 counts as 1e-6; its output still has a gradient, which makes it grow.
+// A variance below 1e-6 counts as 1e-6; the output still has a gradient that makes it grow.
 TEST_P(LossTest, GaussianLossStaysFiniteForTinyVariances) {
   Rows rows = six_rows(2, DType::f32);
   rows.scores = 2;

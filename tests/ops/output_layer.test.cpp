@@ -103,7 +103,7 @@ class OutputLayerTest : public test::OperationTest {
     EXPECT_EQ(in_double(weight_parts.values()), products);
     EXPECT_EQ(in_double(bias_parts.values()), g);
 
-    // A frozen layer after frozen ones: only the loss.
+    // A frozen layer after frozen ones computes only the loss.
     layer.dx = nullptr;
     layer.weight_parts = layer.bias_parts = nullptr;
     y.assign(std::vector<float>(rows * m));

@@ -176,7 +176,7 @@ TEST_P(PixelLossTest, PassesNaNsThroughAndStaysFiniteForHugeLogits) {
   for (const float value : {3e4f, 1e30f}) {
     images.rows.outputs[pixel] = value;
     const Result result = run_pixels(images, 0.1f);
-    // The other 34 pixels cost less than 8 each; eight roundings.
+    // The other 34 pixels cost less than 8 each; the bound allows eight roundings.
     EXPECT_NEAR(result.loss[0] * 35 / value, 0.9 + 0.1 * 2 / 3,
                 34.0 * 8 / static_cast<double>(value) + 8 * test::rounding(DType::f32));
     for (const double g : result.gradient) EXPECT_TRUE(std::isfinite(g));

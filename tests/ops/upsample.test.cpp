@@ -94,7 +94,7 @@ TEST_P(UpsampleTest, GradientMatchesFiniteDifferences) {
       sum += static_cast<double>(dy[i]) * v[source_of(s, i)];
     return sum;
   };
-  // Three rounding errors of sums below 4, and the error of the differences.
+  // Three rounding errors of sums below 4, and the error of the finite differences.
   expect_within(dx.values(), test::gradient(objective, in_double(x)),
                 4 * 3 * test::rounding(DType::f32) + 1e-8, "dx");
 }

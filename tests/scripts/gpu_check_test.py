@@ -221,7 +221,7 @@ class GpuCheck(unittest.TestCase):
         with tarfile.open(logs) as tar:
             for log in ("bench-train", "trace-of-quickstart", "cudnn-device-properties"):
                 self.assertTrue(any(log in name for name in tar.getnames()), log)
-        # Together, the four parts have the same checks.
+        # Together, the four parts have the same checks as a run of everything.
         parts = [self.check("", "--part", part, "--budget", "1", code=3, out=part)[1][0]["checks"]
                  for part in "ABCD"]  # fmt: skip
         self.assertEqual([c["name"] for part in parts for c in part], [c["name"] for c in report["checks"]])

@@ -285,8 +285,8 @@ TEST(OneChannel, GeneratorsGiveTheLumaOfTheirColours) {
     ASSERT_EQ(static_cast<float>(narrow->x<bf16>()[i]), static_cast<float>(bf16(grey->x()[i])));
 }
 
-// Masked pixels are 0, but colours minus 2 are never 0. Rows of a source without masks have no mask, although the row
-// held another source's mask in an earlier step.
+// Masked pixels are 0, but colours minus 2 are never 0. Rows of a source without masks have no
+// mask, although they held another source's masks in an earlier step.
 TEST(Masks, AreAColumnOfTheBatch) {
   Mixture mixture(3);
   for (const char* const list : {"augment: [mask_patches: {patch: 4, ratio: 0.7}]", ""}) {

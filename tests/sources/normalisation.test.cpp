@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using Choice = Normalisation::Choice;
 
-/// Room for 16 items, so that many sets have fewer, and globals in GeV.
+/// Room for 16 items, of which many sets have fewer, and globals in GeV.
 const std::vector<ParamSetting> kJets = {{"items", "16"}, {"pt_high", "900"}};
 constexpr std::int64_t kRows = EmittedSource::kRows;
 

@@ -120,7 +120,7 @@ void expect_rows(const HostBatch& part, const HostBatch& whole, std::int64_t fir
 }
 
 TEST_F(Shares, MatchTheRowsOfASingleRank) {
-  // Steps in order, again starting at a later step, one step twice, and steps past the planned end.
+  // Steps in order, then from a later step, one step twice, and steps past the planned end.
   std::vector<std::uint64_t> steps;
   for (std::uint64_t s = 0; s < kSteps; ++s) steps.push_back(s);
   for (const std::uint64_t s : {7, 8, 8, 9, 18, 19, 20, 21, 21, 30, 3}) steps.push_back(s);

@@ -5,7 +5,7 @@
 //                           "CALL:N+:FAULT": that call and all later ones fail;
 //                           "count:0:0": no call fails, all are counted
 //     CALL                  open, read, write, sync, truncate, close, rename, link, unlink, mkdir,
-//                           map, thread, allocate: each stands for all functions below of its kind
+//                           map, thread, allocate: each stands for all functions of its kind below
 //     FAULT                 an error number ("28"), or S and a signal number ("S9"); the signal
 //                           arrives before the call
 //   WELLSPRING_FAULT_UNDER  counts only calls on this path or on paths that begin with it

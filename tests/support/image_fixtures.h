@@ -21,7 +21,7 @@ Bytes noise_rgb(int width, int height, std::uint32_t seed);
 enum class JpegKind { rgb, grey, cmyk };
 Bytes encode_jpeg(const Bytes& rgb, int width, int height, JpegKind kind = JpegKind::rgb);
 
-/// The file without segments of this kind (0xdb: quantisation tables) before the scan.
+/// The file without the segments of this kind (0xdb: quantisation tables) that precede the scan.
 Bytes without_segments(const Bytes& jpeg, std::uint8_t kind);
 /// The part of the file before the scan.
 Bytes before_scan(const Bytes& jpeg);

@@ -196,8 +196,8 @@ TEST(GaussianLinearRun, DrawsSamplesWithTheExpectedCovariance) {
                   6 * std::sqrt(3 * law(i, i) * law(j, j) / static_cast<double>(kRows)));
 }
 
-// The posterior is a Gaussian with mean m and the same variance S_ii for every x. A network that is
-// within a quarter of the deviation of m, and of the deviation itself, gives
+// The posterior is a Gaussian with mean m and the same variance S_ii for every x. A network whose
+// mean and deviation are off by less than a quarter of the deviation gives
 // - a predicted deviation within a quarter of sqrt(S_ii), on average over x, and
 // - quantiles at levels 0.16 and 0.84 that cover 0.16 and 0.84 within 0.5 phi(1) = 0.12 (the
 //   density phi at one deviation, times both errors). Five standard errors of 4000 samples add 0.03.

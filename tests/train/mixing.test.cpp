@@ -40,7 +40,7 @@ TEST(MixingRuns, EndWithEqualBytesByGraphAndEagerly) {
   }
 }
 
-// The counts end within a batch and within a pair.
+// The counts end in the middle of a batch and of a pair.
 TEST(MixingRuns, ExportTheRowsOfTheirTrainingSteps) {
   const std::string images = "data.sources.0={name: photos, kind: files, weight: 3, path: ";
   const TemporaryFolder folder;

@@ -124,7 +124,7 @@ TEST(ModelRuns, ReportPixelsAndOtherHeadsOfAMixture) {
   EXPECT_TRUE(report.results[1].accuracy.has_value());
 }
 
-// The file's heads count, not the configuration's.
+// The heads of the file are used, not those in the configuration.
 TEST(ModelRuns, EvaluateThePixelsOfAModelFile) {
   const TemporaryFolder folder;
   Listener listener;

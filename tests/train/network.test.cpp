@@ -293,7 +293,7 @@ TEST(Regression, LearnsLatents) {
   EXPECT_LT(bench.loss(), 0.01 * before);
 }
 
-// Two heads share a batch, and each learns its samples.
+// Two heads share a batch, and each learns its own samples.
 TEST(Regression, LearnsNextToAClassifier) {
   Bench bench("{name: mlp, widths: [32]}",
               {head("a", LossKind::class_label), head("b", LossKind::class_label),
@@ -389,7 +389,7 @@ TEST_P(Policies, FreezeAsARateOfZeroDoes) {
   }
 }
 
-// The norm is a sum of squares in f32 lanes with fewer than 32 rounding errors, halved by the root.
+// The norm is a sum of squares in f32 lanes: fewer than 32 rounding errors, which the root halves.
 TEST_P(Policies, ClipByTheNormOfTrainedGradients) {
   Bench bench = Policies::bench("[{match: stage*, frozen: true}]", {"train.clip=0.001"});
   bench.train_step();

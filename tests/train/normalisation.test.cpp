@@ -145,7 +145,7 @@ TEST_F(NormalisedRun, EvaluatesOtherDataWithTheScalingOfTheNetwork) {
   EXPECT_EQ(loss({}), finish.evaluation->results[0].loss);
   EXPECT_EQ(loss({"data.normalise=auto"}), loss({}));
   EXPECT_NE(loss({"data.normalise=none"}), loss({}));
-  // Another file with another name is scaled with the network's numbers, not its own.
+  // Another file with another name gets the network's scaling, not its own.
   const std::string path = "data.sources.0.path=" + other.string();
   const auto numbers = trainer.config().to_yaml();
   const RunConfig given = RunConfig::parse(numbers, "given.yaml", Overrides{path});

@@ -76,13 +76,13 @@ LinearSizes linear_sizes(const RunConfig& run, const fs::path& checkpoint) {
 // - Logits differ by D = (S + 1) E + 2 (n + 1) u X W: each run adds n + 1 terms in its own order
 //   (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., SIAM 2002, section
 //   4.2).
-// - A row's gradient is (softmax - target) / B. Row k of the Jacobian of the softmax has the sum
-//   2 p_k (1 - p_k) <= 1/2 of absolute values, and the softmax itself is computed to 32 u.
+// - A row's gradient is (softmax - target) / B. The absolute values in row k of the softmax's
+//   Jacobian sum to 2 p_k (1 - p_k) <= 1/2, and the softmax itself is computed to 32 u.
 // - The gradient of a weight is a sum of B terms of at most X / B, divided differently among the
 //   ranks: it differs by X (D / 2 + 32 u) + 2 (B + R) u X.
 // - The update r times the gradient is added with one rounding in each run: 2 u W more.
-// A loss is a mean of cross-entropies, whose gradient has the sum of absolute values 2; it and its
-// mean are computed to 32 u of values below 16.
+// A loss is a mean of cross-entropies, whose gradients have absolute values that sum to 2; both are
+// computed to 32 u of values below 16.
 TEST_F(Ranks, AgreeWithASingleRankWithinTheRoundingOfSums) {
   const auto end_of = [&](int ranks, const std::string& out, const TrainerOptions& options) {
     RankEnds ends = train(config(kPictures, kLinear, out), ranks, options);

@@ -28,7 +28,7 @@ struct EvaluationListener : Listener {
   }
 };
 
-/// Evaluates every two steps; the learning rate is so high that the loss of the random labels of
+/// Evaluates every two steps; the learning rate is so high that the loss on the random labels of
 /// `noise` rises and falls.
 RunConfig limited_run(const fs::path& folder, std::vector<std::string> settings = {}) {
   settings.insert(settings.begin(),
@@ -117,8 +117,8 @@ TEST(KeepBest, ResumesToEqualBytes) {
   EXPECT_LT(earliest, 12u) << "no best value is older than the last resume";
 }
 
-// The evaluation at the resumed step is on record, but not in the state of its checkpoint: a signal
-// had interrupted it, and the process that repeated it was killed.
+// The evaluation at the resumed step is on record, but not in the state of the step's checkpoint: a
+// signal had interrupted it, and the process that repeated it was killed.
 TEST(KeepBest, CountsARecordedEvaluation) {
   const TemporaryFolder folder;
   const std::vector<std::string> settings = {"train.keep_best=loss"};
@@ -281,8 +281,8 @@ TEST(MaxTime, StopsARunThatAHigherOneContinues) {
   EXPECT_EQ(covered, 30u) << "each step is in one window";
 }
 
-// The held-out samples have one class, so there is no area. The progress so far is kept, and
-// another figure continues the run.
+// The held-out samples have one class, so there is no area. The progress so far is kept, and the
+// run can continue with another figure.
 TEST(KeepBest, EndsAtTheFirstEvaluationWithoutTheFigure) {
   const TemporaryFolder folder;
   const auto write = [&](const std::string& name, std::int32_t classes) {

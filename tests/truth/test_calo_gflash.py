@@ -3,10 +3,10 @@
 The program derives integer numbers of units, spots and cells from floats with 24 bits. Its T, alpha and incomplete
 gamma function are off by a few units in the last place, so P(alpha, beta t) is off by up to SHARE (largest seen: 3e-7),
 and a slice's energy is off by this share of the particle's energy. For showers near an edge, only the first latents
-are compared. A shower is near an edge if the number of spots in one slice, before rounding, is that close to a half, or
-if a slice has so little energy that rounding decides whether it has a spot at all. At most 1 in 4 showers is near an
-edge, usually one with many spots. In mode gflash_lite, 1 spot in 1000 plus 2 may be in another cell. Everything else
-must agree.
+are compared. A shower is near an edge if the number of spots in one slice, before rounding, is within this error of a
+half, or if a slice has so little energy that rounding decides whether it has a spot at all. At most 1 in 4 showers is
+near an edge, usually one with many spots. In mode gflash_lite, 1 spot in 1000 plus 2 may be in another cell. Everything
+else must agree.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Event records: their kinematics, and LHE and HepMC3 files read back by pylhe and pyhepmc (skipped where these packages
 are missing).
 
-Momenta are f32, so they differ from exact momenta by some 2^-24 of the largest energy; the tests allow 10^-6.
+Momenta are f32, so they differ from exact momenta by about 2^-24 of the largest energy; the tests allow 10^-6.
 """
 
 import importlib.util

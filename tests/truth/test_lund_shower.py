@@ -216,7 +216,7 @@ class LundShower(JetTest):
             expected = [across, np.arcsinh(p[3] / across), np.arctan2(p[2], p[1])]
             np.testing.assert_allclose(got["globals"][i, :3], expected, rtol=4e-6, atol=4e-6)
             self.assertLess(abs(got["globals"][i, 3] - np.sqrt(max(p[0] ** 2 - p[1:] @ p[1:], 0))), 2e-3)
-        # Single constituents off the axis have no mass: rounding errors of m^2 of 2^-50 of the squared energy give 3
+        # A single constituent off the axis has no mass: rounding m^2 by 2^-50 of the squared energy gives a mass of 3
         # 10^-8 of the energy.
         got = self.samples("lund_shower", 400, "classes=[gluon]", *settings[1:], "cone=0.2", "alpha_s=0.06", seed=18)
         alone = np.diff(got["offsets"]) == 1

@@ -1,10 +1,10 @@
 """ode: parameters, initial values and trajectories of all six systems.
 
-Latents are compared exactly, but log-normal ones to a few units in the last place (ULP). Trajectories start from the
-program's own latents and take the documented steps in f64. How far f32 may deviate depends on how the system amplifies
-rounding errors, so each trajectory is computed four more times: once with the state rounded to f32 after each step, and
-three times with each number shifted at random by up to one ULP. At any time, the program may be off by five times the
-largest deviation of these so far.
+Latents are compared exactly, except that log-normal ones may differ by a few units in the last place (ULP).
+Trajectories start from the program's own latents and take the documented steps in f64. How far f32 may deviate depends
+on how the system amplifies rounding errors, so each trajectory is computed four more times: once with the state rounded
+to f32 after each step, and three times with each number shifted at random by up to one ULP. At any time, the program
+may be off by five times the largest deviation of these four so far.
 """
 
 import unittest
@@ -213,7 +213,7 @@ class Ode(TruthTest):
         self.follow("lorenz", latents, made["x"], points=5, duration=0.8, step=0.03)
 
     def test_steps_of_an_interval(self):
-        # The quotient of interval and step is 1 + 2^-52, 1 + 0.5e-9 and 1 + 2e-9, which gives one step, one and two.
+        # The quotient of interval and step is 1 + 2^-52, 1 + 0.5e-9 and 1 + 2e-9, which gives one, one and two steps.
         # The roundings within so few steps count as well: a few ULP of slopes below 1000.
         for points, duration, step in ((9, 0.27, 0.03), (1, 0.03 * (1 + 0.5e-9), 0.03), (1, 0.03 * (1 + 2e-9), 0.03)):
             settings = (f"points={points}", f"duration={duration!r}", f"step={step!r}")

@@ -1,10 +1,10 @@
 """rambo: events with and without masses, weighted and unweighted, compared number by number.
 
-The documented algorithm computes sines and logarithms in single precision, this test in double: a q may be off by about
-2 units in the last place of single precision (ULP), and its direction by 2 ULP. Both compute the rest in double
-precision, so momenta may be off by 2 ULP of the energy times the boost's gamma, including the last rounding. If only
-one of them accepted a try, the event would change completely. The probability of this is 10^-7 per try; it does not
-happen here.
+The documented algorithm computes sines and logarithms in single precision, and this test in double precision: a q may
+be off by about 2 units in the last place of single precision (ULP), and its direction by 2 ULP. Both compute the rest
+in double precision, so momenta may be off by 2 ULP of the energy times the boost's gamma, including the last rounding.
+If only one of them accepted a try, the event would change completely. The probability of this is 10^-7 per try; it does
+not happen here.
 """
 
 import numpy as np

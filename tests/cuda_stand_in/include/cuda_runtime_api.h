@@ -8,7 +8,7 @@
 // (operations.cpp). So the stand-in reveals errors in host code: a missing wait, a copy in the
 // wrong direction, a step that depends on the host. It reveals nothing about device code as
 // compiled by nvcc, NVIDIA's libraries, truly concurrent work, drivers, or speed. Nor does it
-// detect kernels that read host memory, because here that is the same address space.
+// detect kernels that read host memory, because here both share an address space.
 #pragma once
 
 #include "kernels/runtime/kernel_handle.h"

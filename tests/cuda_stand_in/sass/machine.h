@@ -63,7 +63,7 @@ enum class Access : std::uint8_t { read, write, atomic };
 
 /// Finds writes to a byte of shared memory without a block barrier between them and another warp's access. Reads and
 /// atomic operations do not conflict with each other: lock-free code, such as
-/// a union-find, mixes them on purpose. It does not depend on the order of the warps.
+/// a union-find, mixes them on purpose. The result does not depend on the order of the warps.
 class SharedAccesses {
  public:
   /// Forgets all accesses: at the beginning of a block and at its barriers.

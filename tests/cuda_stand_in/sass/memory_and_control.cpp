@@ -166,8 +166,8 @@ Operation compare_and_set(const Line& line, std::size_t bytes) {
   };
 }
 
-/// With a generic address and a predicate, it does nothing in shared memory. The predicate reports
-/// this, and other instructions do the work.
+/// With a generic address and a predicate, the operation does nothing in shared memory. The
+/// predicate reports this, and other instructions do the work.
 Operation atomic(const Line& line) {
   const std::size_t bytes = line.has("64") ? 8 : 4;
   if (line.has("CAST")) return compare_and_set(line, bytes);

@@ -13,7 +13,7 @@ struct GinkgoReference {
   static constexpr double kCut = 0.999;
 
   /// Density of one branching into an unordered pair t1, t2, in GeV^-4 for the given direction. /
-  /// The left and right part are exchanged at random.
+  /// The left and right parts are exchanged at random.
   static double branching(double rate, double t, double t1, double t2) {
     return 0.5 * (ordered(rate, t, t1, t2) + ordered(rate, t, t2, t1)) / (4 * std::numbers::pi);
   }

@@ -131,7 +131,7 @@ TEST(GinkgoShower, FitsTheLargestSpan) {
   EXPECT_GE(largest, 5);
 }
 
-// m0^2 / t_cut = 64,000 = 4^7.98 needs nine slots, but at most eight partons can wait.
+// m0^2 / t_cut = 64,000 = 4^7.98, so fewer than 8.98 partons wait, and nine slots suffice.
 TEST(GinkgoShower, ReportsAnUnfinishedShower) {
   const Rate slow = Rate::of(0.1);
   const float t_cut = 0.1f;

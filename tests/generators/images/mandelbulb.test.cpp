@@ -135,7 +135,7 @@ TEST(Mandelbulb, RendersSolidsWithinTheirBounds) {
         nearest = std::max(nearest, static_cast<double>(depth));
       }
     }
-    // Value 1 means a distance of 1, which is 1.5 from the origin; 1/4 means a distance of 4.
+    // Value 1 is at distance 1 from the camera and 1.5 from the origin; value 1/4 is at distance 4.
     EXPECT_LE(nearest, 1 - 0.25 * (1.5 - std::pow(2, 1.0 / 7) - 0.03));
   }
 }

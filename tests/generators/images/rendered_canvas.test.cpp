@@ -105,7 +105,7 @@ TEST(RenderedCanvas, KeepsTheLatents) {
   const std::vector<float> expected = test::collect(*plain, {kSeed, 0, kCount}, {}, yaml).latents;
   const std::vector<float> actual = emitted(kDrawn[0], 32, yaml).latents;
   ASSERT_EQ(actual.size(), expected.size());
-  // Positions in canvas pixels have errors of a few 2^-24 of 96 pixels.
+  // Positions in canvas pixels have errors of a few times 2^-24 of 96 pixels.
   for (std::size_t i = 0; i < actual.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 1e-4) << i;
 }
 
@@ -124,7 +124,7 @@ double sharpness(const std::vector<float>& x, int size) {
 }
 
 // A crop of 8 % of a published picture, 145 of 512 or 102 of 362 pixels wide, still shrinks to 64
-// pixels. Without a separate canvas, it enlarges 18 pixels.
+// pixels. Without a separate canvas, the crop is 18 pixels wide and is enlarged.
 TEST(RenderedCanvas, KeepsSmallCropsAsSharpAsTheWholePicture) {
   const Drawn published[] = {{"visual_atom", {{"preset", "visualatom-1k", {}}}},
                              {"rcdb", {{"preset", "rcdb-1k", {}}}},

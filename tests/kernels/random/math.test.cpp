@@ -22,7 +22,7 @@ using math::kInfinity;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Tests every 1021st of all 2^32 binary32 numbers, and fewer in unoptimised builds. 1021 is prime,
-// so all exponents and varied mantissas occur. The stated bounds were measured with every 31st.
+// so all exponents and varied mantissas occur. The stated bounds are from every 31st number.
 #if defined(WELLSPRING_SANITIZED) || !defined(NDEBUG)
 constexpr std::uint64_t kStride = 65'521;
 constexpr std::uint32_t kPairs = 100'000;

@@ -55,7 +55,7 @@ TEST(RowRange, DividesSmallSetsEvenly) {
     const auto held_out = hashed("80%..100%").rows(size);
     EXPECT_NEAR(static_cast<double>(held_out.size()), 0.2 * static_cast<double>(size), 0.5) << size;
   }
-  // Not by position: of 80 rows out of 400, 40 +- 4.0 are in each half (hypergeometric); 6 sigma.
+  // Not by position: each half of 400 rows has 40 +- 4.0 of the 80 (hypergeometric; 6 sigma).
   const auto part = hashed("80%..100%").rows(400);
   EXPECT_NEAR(static_cast<double>(std::ranges::count_if(part, [](auto row) { return row < 200; })),
               40, 24);
@@ -103,7 +103,7 @@ class RowViews : public ::testing::Test {
   test::LabelledImages images_;
 };
 
-// This is true for folders and arrays, even if only one part is limited per class.
+// The two parts are disjoint in folders and arrays, even if only one is limited per class.
 TEST_F(RowViews, AreDisjoint) {
   for (const std::string path : {"images", "arrays/x.npy"}) {
     const Mixture trained = source(path, "0%..70%", 4), held_out = source(path, "70%..100%");

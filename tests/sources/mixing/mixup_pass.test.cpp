@@ -423,7 +423,7 @@ TEST(MixedRuns, DrawEachPairIndependently) {
   const std::size_t all = drawn.size();
   EXPECT_GT(all, 40u);
   std::ranges::sort(drawn);
-  // Two of 144 uniform 24-bit numbers are equal with probability 144^2 / 2^25, 1 in 1600 seeds.
+  // Two of 144 uniform 24-bit numbers are equal with probability 144^2 / 2^25 (1 in 1600 seeds).
   EXPECT_EQ(std::unique(drawn.begin(), drawn.end()), drawn.end());
 }
 

@@ -69,7 +69,7 @@ TEST(TrainerTest, ResumesToEqualMetrics) {
 }
 
 // With two sources of constant weights, a longer run assigns batch slots as the shorter run did. A
-// schedule that spans the run depends on its length, so a longer run is refused.
+// schedule that spans the run depends on the run's length, so a longer run is refused.
 TEST(TrainerTest, ExtendsARunOnlyIfSamplesStayEqual) {
   const TemporaryFolder folder, straight, ramped;
   const auto config = [](const TemporaryFolder& where, std::vector<std::string> settings) {

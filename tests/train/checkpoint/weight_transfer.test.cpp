@@ -51,7 +51,7 @@ class WeightTransfer : public ::testing::Test {
     for (const PlainTensor& tensor : tensors_) tensors.push_back(as_type(tensor, type));
     write_plain_safetensors(foreign(), tensors, metadata);
   }
-  /// Held-out losses, before the first step, of a run that starts from a file.
+  /// Held-out losses of a run that starts from a file, before its first step.
   std::vector<double> initial_losses(const fs::path& from,
                                      std::vector<std::string> settings = {"init.head=keep"}) {
     settings.push_back("init.from=" + from.string());
@@ -205,7 +205,7 @@ TEST_F(WeightTransfer, AdaptsPositionsToTheSizeOfImages) {
   initial_losses(small, {vit, "data.size=12", "init.shapes=adapt"});
   expect_parts(note_, {"resized pos_embed from [1, 17, 8] to [1, 37, 8]; reset head.weight"});
   EXPECT_EQ(note_.find("missing"), std::string::npos) << note_;
-  // Without a class token, its position is dropped.
+  // If the network has no class token, the token's position is dropped.
   const std::string mean = "model={name: vit, patch: 2, width: 8, depth: 1, heads: 2, pool: mean}";
   initial_losses(small, {mean, "data.size=12", "init.shapes=adapt"});
   expect_parts(note_, {"resized pos_embed from [1, 17, 8] to [1, 36, 8]", "missing fc_norm.weight",

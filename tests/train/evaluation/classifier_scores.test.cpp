@@ -98,7 +98,7 @@ TEST(ClassifierScores, CountsByHand) {
   EXPECT_EQ(report.classes[2].recall, std::nullopt);
   EXPECT_EQ(report.classes[2].area, std::nullopt);
   EXPECT_TRUE(report.roc_curve.empty());
-  // Log-odds of class 1: for class 0 about -1.1 and 0.8, for class 1 about 2.3, 1.9 and -2.1.
+  // Log-odds of class 1: about -1.1, 0.8 for label 0, and about 2.3, 1.9, -2.1 for label 1.
   EXPECT_EQ(report.classes[1].area, 4.0 / 6);
   EXPECT_DOUBLE_EQ(score(report_of(samples), "mean area under the curve").value(), 5.0 / 6);
 }
@@ -113,7 +113,7 @@ TEST(ClassifierScores, GivesTheCalibrationErrorByHand) {
   samples.add({0, surer}, 1);
   samples.add({0, surer}, 1);
   const HeadReport report = report_of(samples);
-  // The logits are rounded to f32: their relative error of 2^-24 moves a probability by less.
+  // The logits are f32: their relative error of 2^-24 moves a probability by less than that.
   EXPECT_NEAR(score(report, "calibration error").value(), 0.175, 0x1p-22);
   ASSERT_EQ(report.classifier->calibration.size(), 2u);
   EXPECT_EQ(report.classifier->calibration[1].accuracy, 1);
@@ -157,7 +157,7 @@ TEST(ClassifierScores, WeightsSamplesLikeCopies) {
     EXPECT_EQ(a.area, b.area);
   }
   EXPECT_EQ(one.classifier->confusion, other.classifier->confusion);
-  // The sums have different orders: 100 rounding errors of f64.
+  // The sums have different orders, so 100 rounding errors of f64 are allowed.
   EXPECT_NEAR(*score(one, "calibration error"), *score(other, "calibration error"), 100 * 0x1p-52);
   EXPECT_EQ(score(other, "accuracy"), 0.125) << "without weights, the accuracy stays";
   double right = 0, all = 0;
@@ -229,7 +229,7 @@ TEST(ClassifierScores, OfTwoClassesFollowTheSignal) {
       samples.target.insert(samples.target.end(), {label == 0 ? 1.f : 0.f, label == 0 ? 0.f : 1.f});
     const HeadReport usual = report_of(samples, loss), other = report_of(samples, loss, 4, 0);
     EXPECT_EQ(score(usual, "area under the curve"), score(other, "area under the curve"));
-    // The second of four has log-odds of -2.7; 0, -1 and -2 of ten are above it.
+    // The second of four signal samples is at -2.7, below three of ten others (0, -1 and -2).
     EXPECT_EQ(score(other, "background rejection at 30 %"), 1 / 0.3);
     EXPECT_EQ(score(other, "background rejection at 50 %"), 1 / 0.3);
     for (const HeadReport* report : {&usual, &other})

@@ -107,7 +107,7 @@ TEST_F(MixedPredictions, AgreeWithTheScores) {
   }
   const HeadReport &shapes = report.results[0].heads[0], &regression = report.results[0].heads[1];
   EXPECT_DOUBLE_EQ(score_named(shapes, "accuracy").value, right / 21);
-  // The loss scales errors in f32, with a relative error of a few 2^-24 of the values below 1.
+  // The loss scales errors in f32, which rounds values below 1 by a few times 2^-24.
   EXPECT_NEAR(score_named(regression, "rmse of x").value, std::sqrt(error / 21), 1e-5);
   const double bias = score_named(regression, "bias of x").value;
   EXPECT_NEAR(std::hypot(score_named(regression, "resolution of x").value, bias),

@@ -25,7 +25,7 @@ struct OperationCase {
   /// sum and one per step, through a head of at most 16 terms.
   double roundings = 32;
   /// Factor by which the steepest operation, a normalisation, magnifies an error. Gradients pass
-  /// through its division twice, so their factor is the square.
+  /// through the division twice, so their factor is the square of this one.
   double gain = 1;
   std::vector<OutputSpec> outputs = {{kSampleOutput, 3}};
 
@@ -274,7 +274,7 @@ std::set<std::string> frozen_norms(const Tape& tape, const Rules& rules) {
   return norms;
 }
 
-/// Ways to freeze a part: each layer, all but each layer, each parameter, all but each parameter.
+/// Ways to freeze a part: one layer, all layers but one, one parameter, all parameters but one.
 std::vector<Rules> ways_to_freeze(const std::set<std::string>& names) {
   std::set<std::string> parts = names;
   for (const std::string& name : names)
@@ -329,7 +329,7 @@ class Operations : public ops::test::OperationTest {
     expect_gradients(bench, tape, training, bound * c.gain);
   }
 
-  /// Compares a network with frozen parameters with the full one (outputs and gradients), bit by
+  /// Compares the outputs and gradients of a partly frozen network and of the full one, bit by
   /// bit. With a frozen batch norm, the full network computes other values, so the oracle replaces
   /// it.
   void expect_pruned(const OperationCase& c, const Rules& rules, std::int64_t shards,
@@ -427,7 +427,7 @@ TEST_P(Operations, AreRecomputedWithEqualBits) {
       }
 }
 
-// Only network and batch determine the shards and the order of their sums.
+// Only the network and the batch determine the shards and the order of their sums.
 TEST(ShardedNetwork, HasEqualBitsForAnyNumberOfThreads) {
   for (const OperationCase& c : cases()) {
     SCOPED_TRACE(c.name);
@@ -442,7 +442,7 @@ TEST(ShardedNetwork, HasEqualBitsForAnyNumberOfThreads) {
   }
 }
 
-// A new kind of operation fails this test until the table has it.
+// A new kind of operation fails this test until it is in the table.
 TEST(OperationTable, ListsEveryOperation) {
   std::vector<bool> seen(std::variant_size_v<Operation>, false);
   seen[Operation(AsOutput{}).index()] =

@@ -59,7 +59,7 @@ TEST(Launch, ReadsTorchrun) {
   EXPECT_EQ(launch.address, "node3");
   EXPECT_EQ(launch.port, 29500);
   EXPECT_FALSE(launch.on_one_node());
-  // The agent has a store at the port itself.
+  // The agent itself has a store at the port.
   EXPECT_EQ(find(with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}}))->port, 29501);
 }
 

@@ -29,7 +29,7 @@ TEST(TcpCommunicator, SumsAnyNumberOfValues) {
     SCOPED_TRACE(size);
     const auto ends = run_tcp_ranks(size, [&](TcpCommunicator& ranks) {
       Stream stream(Device::cpu(), 1);
-      // Fewer values than ranks; not a multiple of the ranks; more than the kernel's buffers hold.
+      // Fewer values than ranks; no multiple of this number; more than the kernel's buffers hold.
       for (const std::size_t count :
            {std::size_t{0}, std::size_t{1}, std::size_t{5}, std::size_t{3'000'001}}) {
         std::vector<float> values(count);
@@ -151,7 +151,7 @@ TEST(TcpCommunicator, WaitsForASlowRank) {
   EXPECT_EQ(run_tcp_ranks(
                 3,
                 [&](TcpCommunicator& ranks) {
-                  // Rank 1 waits for 0, which waits longer than the timeout, but in two calls.
+                  // Rank 1 waits for rank 0, which waits longer than the timeout, but in two calls.
                   if (ranks.rank() == 2) std::this_thread::sleep_for(kTimeout * 3 / 5);
                   ranks.barrier();
                   if (ranks.rank() == 2) std::this_thread::sleep_for(kTimeout * 3 / 5);

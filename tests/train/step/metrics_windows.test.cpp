@@ -15,7 +15,7 @@
 namespace wellspring::test {
 namespace {
 
-// An evaluation within a window restarts its clock, so earlier steps of the window do not count.
+// An evaluation within a window restarts the clock, so earlier steps of the window do not count.
 TEST(MetricsWindow, DividesTheTimedStepsByTheirTime) {
   const RunConfig config = small_run("unused", {"device=cpu"});
   Mixture mixture = config.open_training(WorkWatch());
