@@ -35,7 +35,8 @@ std::vector<std::vector<int>> memory_nodes(const std::vector<int>& allowed, cons
   std::vector<std::vector<int>> nodes;
   for (const int node : list_in(folder / "online")) {
     std::vector<int> processors = list_in(folder / ("node" + std::to_string(node)) / "cpulist");
-    std::erase_if(processors, [&](int p) { return std::ranges::find(allowed, p) == allowed.end(); });
+    std::erase_if(processors,
+                  [&](int p) { return std::ranges::find(allowed, p) == allowed.end(); });
     if (!processors.empty()) nodes.push_back(std::move(processors));
   }
   return nodes;
