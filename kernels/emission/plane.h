@@ -53,7 +53,7 @@ struct PlaneOf : F {
 template <class F>
 inline constexpr bool detail::kIsPlane<PlaneOf<F>> = true;
 
-/// F draws the scenes for both.
+/// F draws the scenes for both the image and the labels.
 template <class F>
 struct DrawnBy<PlaneOf<F>> {
   using type = F;

@@ -33,7 +33,7 @@ constexpr int channel_team(std::int64_t rows, int channels) {
                                : static_cast<int>((members + kWarp - 1) / kWarp) * kWarp;
 }
 
-/// Calls f(0), ..., f(n - 1) without a loop: hosts vectorise only loops that contain no other loop.
+/// Calls f(0), ..., f(n - 1) without a loop: host compilers vectorise only innermost loops.
 template <int n, class F>
 WS_INLINE void for_values(const F& f) {
   if constexpr (n > 0) {

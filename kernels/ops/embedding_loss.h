@@ -13,9 +13,9 @@
 //                         T. Wang, P. Isola, ICML 2020, eq. 7 and 10, with alpha = 2 and t = 2.
 //   vicreg                `invariance` times the mean over pairs of views, samples and dimensions of
 //                         (u - u')^2; plus `variance` times the mean over views and dimensions of
-//                         max(0, 1 - sqrt(variance + 1e-4)); plus `covariance` times the sum over
-//                         pairs of dimensions of the squared covariance, divided by the number of
-//                         dimensions, for two views: the mean over views, times 2
+//                         max(0, 1 - sqrt(variance + 1e-4)); plus `covariance` times twice the mean
+//                         over views (for two views: the sum) of the squared covariances, summed
+//                         over pairs of dimensions and divided by the number of dimensions
 //                         A. Bardes, J. Ponce, Y. LeCun, "VICReg", ICLR 2022, algorithm 1. Variances
 //                         and covariances have the divisor S - 1.
 #pragma once

@@ -33,7 +33,7 @@ struct f16 {
   }
 };
 
-/// Maps [0, 1] to 0 ... 255, rounded to nearest, ties up. Values outside become the nearer end.
+/// Maps [0, 1] to 0 ... 255, rounded to nearest, ties up. Clamps values outside this range.
 struct Pixel8 {
   std::uint8_t bits = 0;
 

@@ -79,8 +79,8 @@ constexpr std::size_t norm_scratch(const NormShape& shape) {
 }
 
 /// True if a team for all channels adds the parts in the same order as a team for a single pack of
-/// channels. Such a team has about one pack per member. Each device team can therefore add all
-/// parts itself, which saves a launch.
+/// channels. A team for all channels then has about one pack per member, so each device team can
+/// add all parts itself, which saves a launch.
 constexpr bool team_adds_parts(int parts, int channels) {
   return channel_lanes(parts, channels) == channel_lanes(parts, channel_width(channels));
 }

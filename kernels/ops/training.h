@@ -14,7 +14,7 @@
 namespace wellspring::ops {
 
 /// One head of a network: a slice of every row's outputs, and the sources whose samples train it.
-/// For samples from other sources, its loss, scores and gradient are 0.
+/// For samples from other sources, the head's loss, scores and gradient are 0.
 struct HeadSlice {
   std::int64_t batch = 1;          ///< rows of the arrays of losses and scores
   std::int64_t rows = 0;           ///< rows of this launch: the first rows of all arrays; 0: batch

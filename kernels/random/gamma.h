@@ -79,7 +79,7 @@ WS_HD inline float lower_gamma(float a, float x) {
 
 namespace wellspring {
 
-/// Number of tries of draw_gamma. All fail about once in 10^20 draws; the last one is then used.
+/// Number of tries of draw_gamma. All fail about once in 10^20 draws; the last try is then used.
 inline constexpr std::uint32_t kGammaTries = 16;
 
 namespace detail {

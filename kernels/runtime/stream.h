@@ -44,7 +44,7 @@ class Stream {
   /// errors of compute_threads (kernels/runtime/threads.h).
   explicit Stream(Device device, int threads = 0);
   /// A stream of another library: `native` is its cudaStream_t (null: CUDA's default stream), or
-  /// null on the CPU. It must outlive the result, which does not destroy it.
+  /// null on the CPU. The result does not destroy `native`, which must outlive it.
   static std::unique_ptr<Stream> borrow(Device device, void* native, int threads = 0);
   ~Stream();
   Stream(const Stream&) = delete;

@@ -10,7 +10,7 @@
 
 namespace wellspring::ops::cpu::WS_VECTORS {
 
-/// [rows][columns], known at compile time: products with 0 are omitted.
+/// A matrix [rows][columns] known at compile time, so that products with 0 are omitted.
 template <int kRows, int kColumns>
 struct Matrix {
   float at[kRows][kColumns];
