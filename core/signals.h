@@ -19,7 +19,7 @@ struct Interrupted {};
 class SignalGuard {
  public:
   /// Messages that the handler writes to stderr; null: none. It writes `stopping` when the flag is
-  /// first raised and at the first SIGINT, `ended` before the second SIGINT ends the process.
+  /// first raised and at the first SIGINT, and `ended` before the second SIGINT ends the process.
   struct Words {
     const char* stopping = nullptr;  ///< both must outlive the guard
     const char* ended = nullptr;
