@@ -164,7 +164,7 @@ struct Tracks {
     int tracks;
   };
 
-  /// Particles [first, first + N) that are below `past`.
+  /// Particles [first, min(first + N, past)).
   template <int N>
   WS_INLINE TrackParticles<N> particles(const SampleRng& rng, int first, int past) const {
     TrackParticles<N> made;
@@ -280,7 +280,7 @@ struct Tracks {
     return double{-math::log(unit_float_open(word))};
   }
 
-  /// Hits are a Poisson process in azimuth, with exponential gaps. `random`: its first block.
+  /// Hits are a Poisson process in azimuth, with exponential gaps. `random`: first random block.
   template <class Take>
   WS_INLINE void noise_hits(const SampleRng& rng, const Tracker& tracker, int layer, Philox4 random,
                             const Take& take) const {
