@@ -1,6 +1,6 @@
 // Chunks of HDF5 arrays: LZ4 and Zstandard compression in the registered formats that h5py reads
-// with the package hdf5plugin, and checks for damaged chunks, for which the library would read out
-// of bounds. Called by core/io/hdf5.cpp, which holds the library's lock; host only.
+// with the package hdf5plugin, and detection of damaged chunks, which would make the library read
+// out of bounds. Called by core/io/hdf5.cpp, which holds the library's lock; host only.
 #pragma once
 
 #include "core/io/compression.h"

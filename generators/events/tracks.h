@@ -31,7 +31,7 @@ struct Tracks {
 
   static constexpr int kMostTracks = 16384, kMostClasses = 256, kMostItems = 131072;
   static constexpr int kMostVertices = 1024;
-  /// Cylinders (including dead ones, without noise), discs at +z, discs at -z.
+  /// Cylinders (including dead ones, which have no noise), discs at +z, discs at -z.
   static constexpr int kNoiseLayers = kMostCylinders + 2 * kMostDiscs;
   static constexpr std::uint32_t kMostNoise = 1u << 16;    ///< per layer
   static constexpr std::uint32_t kFirstVertex = 1u << 20;  ///< random block of purpose scene

@@ -106,8 +106,8 @@ struct SetOverflow {
 };
 
 /// Device pointers to the columns of one batch; each has `size` rows. A null column was not
-/// requested; x always is. Host code that treats all columns alike iterates over columns_of() in
-/// batch_columns.h.
+/// requested; x is always present. Host code that treats all columns alike iterates over
+/// columns_of() in batch_columns.h.
 struct BatchView {
   std::int64_t size = 0;
   SampleLayout layout;

@@ -151,8 +151,8 @@ class OwnRuns {
 
 namespace detail {
 
-/// Pixels per band on a GPU: small enough that a small batch fills the device, large enough (four
-/// runs per thread) that loading the scene once per team costs little.
+/// Pixels per band on a GPU: small enough for a small batch to fill the device, but large enough
+/// (four runs per thread) for the loading of the scene, once per team, to cost little.
 inline constexpr int kDeviceBandPixels = 8192;
 
 /// Maximum size of a team that paints pixels.

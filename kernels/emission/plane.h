@@ -59,7 +59,7 @@ struct DrawnBy<PlaneOf<F>> {
   using type = F;
 };
 
-/// The geometric part of an augmentation, without its colours.
+/// The geometric part of an augmentation, excluding its colours.
 inline AugmentationPlan geometry_of(const AugmentationPlan& plan) {
   AugmentationPlan geometry;
   geometry.source = plan.source;

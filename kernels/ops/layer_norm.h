@@ -28,8 +28,8 @@
 
 namespace wellspring::ops {
 
-/// Maximum number of channels of a row, so that its gradient fits into the scratch of a team on
-/// every GPU.
+/// Maximum number of channels per row. The gradient of such a row fits into the scratch of a team
+/// on every GPU.
 inline constexpr int kMaxLayerNormChannels = 4096;
 
 struct LayerNormSpec {

@@ -188,7 +188,7 @@ struct InputGradient {
 
 /// Inputs of the backward functors. Mean and rstd: [samples, groups]. The first pass over the
 /// gradient reads dy and, if it is not null, `again`. Unless `passed` is null, the first pass
-/// stores the gradient after the activation there, and the second pass reads it from there.
+/// stores the gradient after the activation in `passed`, and the second pass reads it from there.
 template <class T>
 struct NormGradient {
   const T* x;

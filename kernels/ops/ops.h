@@ -177,7 +177,7 @@ struct PoolSpec {
   Activation activation = Activation::none;
   DType compute = DType::f32;
 };
-/// Winner of a 2x2 window without a positive value, with Activation::relu.
+/// Marks a 2x2 window that has no positive value, with Activation::relu.
 inline constexpr std::uint8_t kNoWinner = 4;
 /// `winner` [N,P,Q,C] u8: row-major index of the largest value in the window (the first of equal
 /// values), or kNoWinner. Rows and columns outside all windows get the gradient 0. Padding is never
@@ -188,8 +188,8 @@ void max_pool_backward(Stream& stream, const PoolSpec& spec, const void* dy,
                        const std::uint8_t* winner, void* dx);
 
 /// Convolution and 2x2 max pooling as one operation: y = act(max_pool(conv(x, w) + bias)). Only the
-/// pooled values (a quarter) and the winners are kept. If it is faster, the backward pass skips the
-/// three quarters of the convolution's gradient that are zero.
+/// pooled values (a quarter) and the winners are kept. Where this is faster, the backward pass
+/// skips the three quarters of the convolution's gradient that are zero.
 class ConvPool2d {
  public:
   /// `spec` describes the convolution; its activation is applied after the pooling.

@@ -147,9 +147,9 @@ struct RegressionTargets {
   const float* level = nullptr;  ///< [outputs per target] on the device, for quantiles
 };
 
-/// Regression: error of the scaled targets, averaged over them. The head has the first output of
-/// every target, then the second of every target, and so on. Two scores per target: the squared and
-/// the absolute error of its first output, in the target's own unit.
+/// Regression: error of the scaled targets, averaged over the targets. The head has the first
+/// output of every target, then the second of every target, and so on. Two scores per target: the
+/// squared and the absolute error of its first output, in the target's own unit.
 void regression_loss(Stream& stream, const HeadSlice& head, const LossInput& in,
                      const RegressionTargets& truth, const RegressionLaw& law,
                      const LossResult& out);

@@ -75,7 +75,7 @@ struct MemoryCell {
 };
 /// Throws std::logic_error before commit and after the plan has ended.
 void* committed(const MemoryCell& cell);
-/// Returns count * size. Throws a device error naming the block if that overflows size_t.
+/// Returns count * size. Throws a device error naming the block if the product overflows size_t.
 std::size_t checked_bytes(const std::string& group, const std::string& name, std::size_t count,
                           std::size_t size);
 }  // namespace detail
