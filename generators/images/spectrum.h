@@ -38,7 +38,7 @@ struct Spectrum {
   static constexpr int kLatents = 2;
   static constexpr forms::Canvas kForm = {.draw = forms::Draw::seen,
                                           .whole = true,
-                                          .blocks = 0};  // chosen by the compiler, no spills
+                                          .blocks = 0};  // the compiler chooses, without spills
   static constexpr GeneratorHooks kHooks = {.notes = true};
   static SampleInfo describe(const Params& params);
 

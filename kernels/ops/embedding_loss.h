@@ -40,9 +40,9 @@ struct EmbeddingLoss {
 /// Workspace of embedding_loss() in floats, for `rows` embeddings of `width` values.
 std::size_t embedding_workspace(const EmbeddingLoss& loss, std::int64_t rows, std::int32_t width);
 
-/// The loss of the embeddings in the head's outputs. All rows train the head, with the weight of
-/// the head's first source; sample weights are ignored. A row's loss is its part of the batch's
-/// loss, so that the mean over the rows is the batch's loss. There are no scores.
+/// The loss of the embeddings in the head's outputs. All rows train the head, with the weight
+/// head.weight[0]; sample weights are ignored. A row's loss is its part of the batch's loss, so
+/// that the mean over the rows is the batch's loss. There are no scores.
 void embedding_loss(Stream& stream, const HeadSlice& head, const float* outputs,
                     const EmbeddingLoss& loss, float* workspace, const LossResult& out);
 
