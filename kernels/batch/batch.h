@@ -113,7 +113,7 @@ struct BatchView {
   SampleLayout layout;
   DType dtype = DType::f32;       ///< type of x: f32 or bf16
   void* x = nullptr;              ///< [size, elements], in the order of layout.shape()
-  std::int32_t* count = nullptr;  ///< [size] items in the row's set; they come first in the row
+  std::int32_t* count = nullptr;  ///< [size] number of items in a set; they come first in the row
   float* globals = nullptr;       ///< [size, globals] features of each set as a whole
   std::int32_t* label = nullptr;  ///< [size] class index within the source's label space
   float* target = nullptr;   ///< [size, targets] soft or multi-hot labels, or regression targets

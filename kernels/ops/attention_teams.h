@@ -266,7 +266,7 @@ struct AttentionForward {
   }
 
  private:
-  /// Replaces scores by exp(score - largest); earlier sums must be multiplied by `shrink`.
+  /// Replaces scores by exp(score - largest). The caller must multiply earlier sums by `shrink`.
   template <class Team>
   WS_HD void weigh(const AttentionTeam<Team>& steps, int rows, int lanes, float* score,
                    float* largest, float* total, float* shrink) const {

@@ -1,5 +1,5 @@
-// Functors of the self-supervised losses. A team makes one row of a matrix: of the embeddings, the
-// similarities or the gradient. Called by kernels/ops/embedding_loss.cpp; host and device.
+// Functors of the self-supervised losses. A team makes one row of a matrix: normalised embeddings,
+// similarities or gradients. Called by kernels/ops/embedding_loss.cpp; host and device.
 //
 // The gradients of the contrastive losses with respect to the normalised embeddings z have the form
 // g_i = sum over k of w_ik z_k, where w_ik follows from the similarities s_ik = z_i z_k. With

@@ -23,9 +23,9 @@ struct OneDnn {
   dnnl::stream stream;
 };
 
-/// While it exists, sets the OpenMP thread count of the calling thread. oneDNN reads the count when
-/// it plans a primitive (to divide the work) and again when it runs the primitive, so both need a
-/// scope.
+/// For its lifetime, sets the OpenMP thread count of the calling thread. oneDNN reads the count
+/// when it plans a primitive (to divide the work) and again when it runs the primitive, so both
+/// need a scope.
 class ThreadScope {
  public:
   explicit ThreadScope(int threads);
