@@ -406,7 +406,7 @@ struct Mandelbulb {
     int going[M];
     WS_LANES
     for (int i = 0; i < M; ++i) {
-      // Starts two sizes away from the surface, so that the ray does not hit it at once.
+      // Starts two sizes away from the surface, so that the ray does not hit it immediately.
       const float off = 2 * size[i];
       const solids::Vector3 from = {math::fma(off, normal.x[i], at.x[i]),
                                     math::fma(off, normal.y[i], at.y[i]),

@@ -25,7 +25,7 @@ using solids::Vector3;
 inline constexpr int kLeastPower = 2, kMostPower = 18;
 /// Orbits that leave this radius escape, as published.
 inline constexpr float kEscape = 4;
-/// Unneeded points are moved here, where their orbits end at once.
+/// Unneeded points are moved here, where their orbits end immediately.
 inline constexpr float kAway = 8;
 
 /// One power. It maps the point at radius r, azimuth phi and inclination theta to r^power times a

@@ -103,9 +103,9 @@ WS_HD void for_groups(Team& team, const NormShape& shape, Reduce reduce, Body bo
   }
 }
 
-/// Mean, and sum of squared deviations from it, of each channel of x [rows, channels]. Reads x once
-/// and sums the deviations from the first row. Because the first row is one of the values, the
-/// squared mean deviation is at most `rows` times the variance. Cancellation thus loses no more
+/// The mean of each channel of x [rows, channels], and the sum of squared deviations from it. Reads
+/// x once and sums the deviations from the first row. Because the first row is one of the values,
+/// the squared mean deviation is at most `rows` times the variance. Cancellation thus loses no more
 /// than a sum of `rows` terms (T. Chan, G. Golub, R. LeVeque, "Algorithms for computing the sample
 /// variance", 1983, section 3: shifted data). `slots` is for two sums. All members call it.
 template <class Team, class T>

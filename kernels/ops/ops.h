@@ -180,7 +180,7 @@ struct PoolSpec {
 /// Marks a 2x2 window that has no positive value, with Activation::relu.
 inline constexpr std::uint8_t kNoWinner = 4;
 /// `winner` [N,P,Q,C] u8: row-major index of the largest value in the window (the first of equal
-/// values), or kNoWinner. Rows and columns outside all windows get the gradient 0. Padding is never
+/// values), or kNoWinner. Rows and columns outside all windows have gradient 0. Padding is never
 /// the winner. Throws a config error for impossible windows.
 void max_pool_forward(Stream& stream, const PoolSpec& spec, const void* x, void* y,
                       std::uint8_t* winner);

@@ -60,7 +60,7 @@ WS_INLINE Pack load_pack(const T* from) {
   return pack;
 }
 
-/// Reads `count` values one by one, and zeros after them; needs no alignment.
+/// Reads `count` values one by one and sets the rest to 0; needs no alignment.
 template <class T>
 WS_INLINE Pack load_part_of_pack(const T* from, std::int64_t count) {
   Pack pack;

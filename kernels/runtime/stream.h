@@ -1,9 +1,9 @@
 // Streams, events and copies: an ordered queue of work on a device. Called by all code that
 // enqueues work; host only.
 //
-// On CUDA a Stream is a non-blocking cudaStream_t. On the CPU it runs work at once, in order, on
-// the calling thread (with OpenMP inside). While a StepGraph records, the stream stores the work as
-// a closure instead.
+// On CUDA a Stream is a non-blocking cudaStream_t. On the CPU it runs work immediately, in order,
+// on the calling thread (with OpenMP inside). While a StepGraph records, the stream stores the work
+// as a closure instead.
 #pragma once
 
 #include "kernels/runtime/active_threads.h"
@@ -106,7 +106,7 @@ class Recording {
   Stream& stream_;
 };
 
-/// A point in a stream's order. On the CPU, work runs at once, so events are always complete.
+/// A point in a stream's order. On the CPU, work runs immediately, so events are always complete.
 class Event {
  public:
   explicit Event(Device device, bool timing = false);

@@ -30,7 +30,7 @@
 
 namespace wellspring::ops::cpu {
 
-/// Channels per panel; the numbers of input and output channels are multiples of it.
+/// Channels per panel; the numbers of input and output channels are multiples of this.
 inline constexpr int kWinogradPanel = 32;
 
 /// The output images. Padding is 1; the sides of the input images are `stride` times larger.
