@@ -63,7 +63,7 @@ class Generator {
 struct GeneratorEntry;
 using Generators = std::vector<GeneratorEntry>;
 
-/// A generator in the registry, without parameters.
+/// A generator in the registry, before it is given parameters.
 struct GeneratorEntry {
   std::string name;
   int version;

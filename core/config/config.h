@@ -47,11 +47,11 @@ class ConfigNode {
   ConfigNode at(const std::string& key) const;
   /// A map. Throws a config error for any other kind.
   ConfigNode section(const std::string& key) const;
-  /// The elements of a list; empty if absent. Throws a config error for another kind.
+  /// The elements of a list; empty if absent. Throws a config error for any other kind.
   std::vector<ConfigNode> list(const std::string& key) const;
   /// The elements of this list.
   std::vector<ConfigNode> elements() const;
-  /// A scalar, if present. Throws a config error for another kind.
+  /// A scalar, if present. Throws a config error for any other kind.
   std::optional<ParamSetting> scalar(const std::string& key) const;
   /// The same, but a list of scalars is also accepted, as the text of a list parameter.
   std::optional<ParamSetting> setting(const std::string& key) const;

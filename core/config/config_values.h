@@ -29,7 +29,7 @@ class ConfigWriter {
  public:
   /// Adds a value to the current section; `yaml` is a scalar or a one-line list.
   void value(const std::string& name, std::string yaml, bool may_change = false);
-  /// Adds a fact that samples and weights depend on, as on a setting: the version of a generator.
+  /// Adds a fact that, like a setting, affects samples and weights: a generator's version.
   void fact(const std::string& name, std::string yaml);
   /// Adds the rows of a table, except those named in `left_out`.
   template <class Struct>
@@ -46,7 +46,7 @@ class ConfigWriter {
     fill();
     path_.pop_back();
   }
-  /// The same for an element of the list that is the current section.
+  /// The same for one element, if the current section is a list.
   template <class Fill>
   void element(std::size_t index, const Fill& fill) {
     section("[" + std::to_string(index) + "]", fill);

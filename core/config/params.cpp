@@ -151,7 +151,7 @@ void add_row(BoundTable& table, BoundRow bound, const void* defaults) {
                              table.section);
     }
   }
-  if (!(bound.row.low < bound.row.high)) {  // an end of {}, as in {0, {}}, is 0, not open
+  if (!(bound.row.low < bound.row.high)) {  // an end written as {}, as in {0, {}}, is 0, not open
     throw std::logic_error("parameter '" + bound.row.name + "' has an empty range in " +
                            table.section);
   }

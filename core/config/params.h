@@ -30,8 +30,8 @@ struct ConfigLocation {
   std::string prefix() const;     ///< the same before a message: "train.yaml:12:3: ", or ""
 };
 
-/// The canonical form of a path given at `place`. Relative paths start at the folder of the YAML
-/// file, or else at the working directory.
+/// The canonical form of a path given at `place`. Relative paths in a YAML file start at the file's
+/// folder; all others start at the working directory.
 std::string absolute_path(const std::string& path, const ConfigLocation& place);
 
 /// One parameter as written by the user: {"sigma", "0.2", "train.yaml:12:3"}.

@@ -14,8 +14,8 @@ namespace wellspring {
 /// A folder that appears complete at `commit` and atomically replaces any old folder of that name.
 /// On file systems that cannot exchange two folders (NFS), the old folder may remain as PATH.old if
 /// the process is killed during `commit`. Before `commit` the files are in a temporary folder next
-/// to `path`, which is locked while this object lives if the file system supports locks. As with
-/// AtomicFile, a symbolic link is kept.
+/// to `path`. This temporary folder is locked while the object lives, if the file system supports
+/// locks. As with AtomicFile, a symbolic link is kept.
 class AtomicFolder {
  public:
   explicit AtomicFolder(const std::filesystem::path& path);
@@ -58,7 +58,7 @@ int remove_abandoned_folders(const std::filesystem::path& path,
                              const std::function<bool(const std::string&)>& ours);
 
 namespace detail {
-/// For file systems without exchange: moves `theirs` aside and renames `ours` to its name.
+/// For file systems without exchange: moves `theirs` aside, then gives its name to `ours`.
 void replace_folder_in_steps(const std::filesystem::path& ours,
                              const std::filesystem::path& theirs);
 }  // namespace detail

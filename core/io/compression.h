@@ -10,7 +10,7 @@ enum class Codec : std::uint8_t { none, gzip, lz4, zstd };
 
 struct Compression {
   Codec codec = Codec::none;
-  int level = 0;  ///< gzip 1 to 9, zstd 1 to 19; higher is smaller and slower; lz4 has none
+  int level = 0;  ///< gzip 1 to 9, zstd 1 to 19; higher is smaller and slower; lz4 has no levels
   bool on() const { return codec != Codec::none; }
 };
 

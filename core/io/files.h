@@ -128,8 +128,8 @@ void write_file(const std::filesystem::path& path, std::string_view text);
 /// lock when the process ends for any reason. The file remains and names the last writer.
 class FolderLock {
  public:
-  /// Creates the folder if it is missing. Throws a runtime error, which names the holder and ends
-  /// with `advice`, while another FolderLock holds it.
+  /// Creates the folder if it is missing. If another FolderLock holds it, throws a runtime error
+  /// that names the holder and ends with `advice`.
   FolderLock(const std::filesystem::path& folder, const std::string& advice);
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;

@@ -126,7 +126,7 @@ std::uint64_t size_now(hid_t dataset) {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-/// UTF-8 text of `size` bytes, at least one, or of variable size (H5T_VARIABLE).
+/// UTF-8 text of `size` bytes (at least one) or of variable size (H5T_VARIABLE).
 detail::Hdf5Handle text_type(std::size_t size) {
   detail::Hdf5Handle type(H5Tcopy(H5T_C_S1));
   H5Tset_size(type.id(), std::max<std::size_t>(1, size));

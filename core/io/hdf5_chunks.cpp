@@ -28,7 +28,7 @@ bool expected(std::uint64_t bytes) {
 }
 
 /// Replaces the library's buffer with a new one of `capacity` bytes. `fill(out)` writes it and
-/// returns the number of bytes written, 0 on failure.
+/// returns the number of bytes written, or 0 on failure.
 template <class Fill>
 std::size_t replace(void** buffer, std::size_t* size, std::size_t capacity, Fill fill) {
   auto* const out = static_cast<char*>(H5allocate_memory(capacity, false));

@@ -1,6 +1,6 @@
 // Chunks of HDF5 arrays: LZ4 and Zstandard compression in the registered formats that h5py reads
-// with the package hdf5plugin, and checks of damaged chunks, which the library would read out of
-// bounds. Called by core/io/hdf5.cpp, which holds the library's lock; host only.
+// with the package hdf5plugin, and detection of damaged chunks, which would make the library read
+// out of bounds. Called by core/io/hdf5.cpp, which holds the library's lock; host only.
 #pragma once
 
 #include "core/io/compression.h"
@@ -30,7 +30,7 @@ class Hdf5Chunks {
   bool fit(const std::vector<std::uint64_t>& largest) const;
   /// Uncompressed size of a chunk in bytes; 0: no chunks.
   std::size_t bytes() const { return bytes_; }
-  /// Cache size for sequential reading in bytes: twice the chunks that contain one row.
+  /// Cache size in bytes for sequential reading: twice the size of the chunks that contain one row.
   std::size_t cache_bytes(const std::vector<std::int64_t>& shape) const;
   /// Maximum number of bytes that one byte of the file can expand to.
   double most_expansion() const;
@@ -50,8 +50,8 @@ class Hdf5Chunks {
   std::vector<bool> checked_;  ///< per chunk along the rows
 };
 
-/// Sets the size in bytes of chunks read or written during its lifetime. A chunk of another size
-/// after LZ4 or Zstandard is damaged; deflate, the library's own filter, checks only its checksum.
+/// During its lifetime, sets the size in bytes of chunks read or written. LZ4 and Zstandard chunks
+/// of any other size are damaged; deflate, the library's own filter, checks only its checksum.
 class ExpectedChunk {
  public:
   explicit ExpectedChunk(std::size_t bytes) : before_(expected()) { expected() = bytes; }

@@ -1,4 +1,4 @@
-// Records when each thread was in which stage, for Perfetto, chrome://tracing and DFAnalyzer.
+// Records which stage each thread was in, and when, for Perfetto, chrome://tracing and DFAnalyzer.
 // Opened by commands; the trainer, the sources and the measurements make spans; host only.
 //
 //     Trace trace("trace.json");

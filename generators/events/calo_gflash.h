@@ -10,9 +10,9 @@
 //   gflash_lite  all spots of a shower have the same energy; the slice of each spot is random
 //   mean         the expected share of each cell
 //
-// Energies are integers in units of 2^-40 of the particle's energy, so sums do not depend on the
-// order of addition and the energy outside the cells is exact. Sampling fluctuations, the constant
-// term, noise and the threshold are then applied to each cell.
+// Energies are integers in units of 2^-40 of the particle's energy. Sums therefore do not depend on
+// the order of addition, and the energy outside the cells is exact. Sampling fluctuations, the
+// constant term, noise and the threshold are then applied to each cell.
 #pragma once
 
 #include "core/config/params.h"
@@ -394,7 +394,7 @@ struct CaloGflash {
     truth.latents[kStart] = shower.start;
     truth.latents[kEmFraction] = shower.em_fraction;
     truth.latents[kInvisible] = whole * (1 - (shower.share[0] + shower.share[1]) / kWhole);
-    // In mode mean, the cells' shares are rounded, so their sum may slightly exceed `visible`.
+    // In mode `mean`, the cells' shares are rounded, so their sum may slightly exceed `visible`.
     const std::uint64_t deposited = shared.deposited < visible ? shared.deposited : visible;
     truth.latents[kLeakage] = static_cast<float>(visible - deposited) / kWhole * whole;
     truth.latents[kSpots] = static_cast<float>(shared.spots);

@@ -171,7 +171,7 @@ struct EeMumu {
   /// With n equally likely classes, the best guess given c is the class of highest density, so the
   /// accuracy is 1/n of the integral of the highest density. The densities differ only in A_FB c:
   /// the largest A_FB wins for c > 0, the smallest for c < 0. The integral is therefore 1 +
-  /// (A_FB,max - A_FB,min) / 2. The azimuth carries no information. A record reveals the energy.
+  /// (A_FB,max - A_FB,min) / 2. The azimuth carries no information. Event records reveal the class.
   double best_accuracy() const {
     if (record_) return 1;
     return (1 + 0.5 * (highest_asymmetry_ - lowest_asymmetry_)) / energies_;

@@ -8,7 +8,7 @@
 //                    hypothesis, given the jet's momentum; see ginkgo_shower.h. The density has the
 //                    unit GeV^-4 per branching
 //   log_ratio        their difference; exact, because all branchings but the first cancel. It is
-//                    the ratio given the mass; if the masses differ, they alone identify the class
+//                    the ratio at a given mass; if the masses differ, they alone identify the class
 //
 // `log_ratio` is the optimal classifier for an observer of the tree. An observer of the set alone
 // can at best know p(set | W) / p(set | QCD), both summed over all trees that give this set, and

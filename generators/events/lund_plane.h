@@ -13,7 +13,7 @@ namespace wellspring {
 
 namespace lund {
 
-/// Maximum number of partons. A jet with this many stops branching and is called unfinished.
+/// Maximum number of partons. A jet that reaches it stops branching and is called unfinished.
 inline constexpr int kMostPartons = jets::kMostConstituents;
 inline constexpr int kMostProngs = 3;
 inline constexpr int kMostClasses = 4;

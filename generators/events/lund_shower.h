@@ -129,7 +129,7 @@ struct LundShower {
   static constexpr std::uint8_t kNoProng = 255;
 
   /// Partons with azimuths relative to the jet. For a parton that may radiate, `room` is L, `angle`
-  /// is ln(1 / Theta) with its initial angle, and `softer` is ln(1 / z) of its own emission.
+  /// is ln(1 / Theta) for its initial angle Theta, and `softer` is ln(1 / z) of its own emission.
   struct Jet {
     float pt[lund::kMostPartons], eta[lund::kMostPartons], phi[lund::kMostPartons];
     float room[lund::kMostPartons], angle[lund::kMostPartons], softer[lund::kMostPartons];

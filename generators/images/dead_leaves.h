@@ -81,7 +81,7 @@ struct DeadLeaves {
   TileNeeds tile_needs() const { return {kTile, kScratchBytes}; }
   /// Each leaf is placed once per tile.
   TileNeeds host_tile_needs() const {
-    return {LeafByLeaf::kSide, LeafByLeaf::scratch_bytes()};  // more than a team needs there
+    return {LeafByLeaf::kSide, LeafByLeaf::scratch_bytes()};  // enough for both methods
   }
 
   /// Throws a config error if the smallest radius is above the largest.

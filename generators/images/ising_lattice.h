@@ -260,7 +260,7 @@ struct IsingLattice {
     return i < 2 ? low : high;
   }
 
-  /// Bonds to the right, without the last spin's bond, which leads to another word.
+  /// Bonds to the right, excluding the last spin's bond, which leads to another word.
   WS_INLINE static std::uint32_t within(std::uint32_t bonds, const Place& at) {
     return bonds & (at.all >> 1);
   }

@@ -116,7 +116,7 @@ WS_INLINE Two gradient_noises(Key key, float x, float y) {
 inline constexpr float kGradientDeviation = 0.30506114f;
 
 /// Simplex noise, in [-1, 1], with mean 0 and standard deviation kSimplexDeviation. The corners of
-/// its triangles are the lattice points in axes at 60 degrees; their sides are sqrt(2/3).
+/// its triangles are the lattice points in axes at 60 degrees; each side is sqrt(2/3) long.
 WS_INLINE float simplex_noise(Key key, float x, float y) {
   constexpr float kSkew = 0.36602540f, kUnskew = 0.21132487f;  // (sqrt 3 - 1) / 2, (3 - sqrt 3) / 6
   const float skew = (x + y) * kSkew;

@@ -60,8 +60,8 @@ struct Leaf {
   }
 
   /// Mean area of a kind with circumradius 1. Rectangles have 2 sin(2 a), where `a` is uniform in a
-  /// quarter turn; polygons with three or four uniform corners have 3 / (2 pi) or 3 / pi on
-  /// average.
+  /// quarter turn. Polygons with uniform corners have, on average, 3 / (2 pi) with three corners
+  /// and 3 / pi with four.
   static constexpr double mean_area(LeafKind kind) {
     constexpr double kAreas[kLeafShapes] = {
         3.141592653589793, 2, 2, 1.2732395447351628, 0.4774648292756860, 0.9549296585513720};

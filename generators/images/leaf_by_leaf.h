@@ -148,8 +148,8 @@ class LeafByLeaf {
     return box;
   }
 
-  /// Assigns the leaf to the open pixels of a run that it covers.
-  /// Returns how many pixels remain open.
+  /// Assigns the leaf to those open pixels of a run that it covers. Returns how many pixels remain
+  /// open.
   template <bool Upright, class Covers>
   WS_INLINE int take(const Leaf& leaf, int row, int run, const Covers& covers) const {
     std::uint32_t* const front = to_.front + row * kSide + run * kRun;

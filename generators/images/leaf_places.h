@@ -100,7 +100,7 @@ struct LeafPlaces {
     return number & ((std::uint32_t{1} << kLevelShift) - 1);
   }
 
-  /// Leaf `n` of a level's sequence; without its outline.
+  /// Leaf `n` of a level's sequence, except its outline.
   WS_INLINE Leaf place(int level, std::uint32_t n) const {
     Leaf leaf;
     leaf.number = static_cast<std::uint32_t>(level) << kLevelShift | n;

@@ -1,4 +1,4 @@
-// Generator `mandelbulb`: sets of points in space whose orbits z -> power of z + c do not escape.
+// Generator `mandelbulb`: sets of points in space whose orbits z -> (power of z) + c do not escape.
 // They are viewed from any direction, lit, and coloured by how near their orbits come to planes and
 // to the origin. The class is the power and the rule that selects its angles. Called through the
 // registry; host and device.
@@ -297,8 +297,8 @@ struct Mandelbulb {
     return looks;
   }
 
-  /// A ray counts as a hit below this distance per unit of its length. `breadth`: breadth of the
-  /// ray in pixels.
+  /// A ray counts as a hit where its distance to the set, divided by its length, is below this
+  /// value. `breadth`: breadth of the ray in pixels.
   WS_INLINE float slope_of(const Scene& scene, float breadth) const {
     return params_.precision * breadth * scene.tangent;
   }
@@ -406,7 +406,7 @@ struct Mandelbulb {
     int going[M];
     WS_LANES
     for (int i = 0; i < M; ++i) {
-      // Starts two sizes away from the surface, so that the ray does not hit it at once.
+      // Starts two sizes away from the surface, so that the ray does not hit it immediately.
       const float off = 2 * size[i];
       const solids::Vector3 from = {math::fma(off, normal.x[i], at.x[i]),
                                     math::fma(off, normal.y[i], at.y[i]),

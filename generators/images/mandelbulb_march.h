@@ -1,6 +1,6 @@
 // Powers in spherical coordinates, an estimate of the distance to the points whose orbits do not
-// escape, and ray marching with it. A host thread marches several rays at once, to fill vector
-// units; a device thread marches one. Called by generator `mandelbulb`; host and device.
+// escape, and ray marching with this estimate. A host thread marches several rays at once, to fill
+// vector units; a device thread marches one. Called by generator `mandelbulb`; host and device.
 //
 // The Mandelbulb: D. White and P. Nylander, 2009 (skytopia.com/project/fractal/mandelbulb.html);
 // its variations: B. N. Chiche, Y. Horikawa, R. Fujita, "Pre-training Vision Models with
@@ -25,7 +25,7 @@ using solids::Vector3;
 inline constexpr int kLeastPower = 2, kMostPower = 18;
 /// Orbits that leave this radius escape, as published.
 inline constexpr float kEscape = 4;
-/// Unneeded points are moved here, where their orbits end at once.
+/// Unneeded points are moved here, where their orbits end immediately.
 inline constexpr float kAway = 8;
 
 /// One power. It maps the point at radius r, azimuth phi and inclination theta to r^power times a

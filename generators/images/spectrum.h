@@ -176,7 +176,7 @@ struct Spectrum {
 
  private:
   /// Scratch bytes per team. Two teams with their scenes fit into a multiprocessor of compute
-  /// capability 9.0, which has 228 KiB; each block takes 1 KiB of these.
+  /// capability 9.0, which has 228 KiB; each block takes 1 KiB of this.
   static constexpr std::int32_t kMostScratch = 115200;
   /// Cells between the grids and the tables.
   static constexpr std::int32_t kRange = 4;

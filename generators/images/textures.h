@@ -250,7 +250,7 @@ struct Textures {
       }
     }
     const float mean = law_of(scene.kind).mean;
-    float weight = 1, cell = scene.period / run.footprint;  // side of its cell, output pixels
+    float weight = 1, cell = scene.period / run.footprint;  // cell side in output pixels
     for (std::int32_t o = 0; o < scene.octaves; ++o) {
       // Octaves after the first fade out as their cells shrink from two
       // pixels to one, where they would alias.

@@ -2,10 +2,10 @@
 // Markov chain. The class is the phase or the temperature range. Host and device.
 //
 // A sample starts with identical spins in a random direction. Rounds of one heat-bath sweep and
-// several over-relaxation sweeps thermalise it (xy_lattice.h). The number of the latter varies
-// between rounds, so that waves of every length are damped; docs/generators/algorithms/xy.md gives
-// the remaining bias. Below T_KT = 0.8929, vortices are bound in pairs (V. Berezinskii, Sov. Phys.
-// JETP 32 (1971) 493; J. Kosterlitz, D. Thouless, J. Phys. C 6 (1973) 1181).
+// several over-relaxation sweeps thermalise it (xy_lattice.h). The number of over-relaxation sweeps
+// varies between rounds, so that waves of every length are damped; docs/generators/algorithms/xy.md
+// gives the remaining bias. Below T_KT = 0.8929, vortices are bound in pairs (V. Berezinskii, Sov.
+// Phys. JETP 32 (1971) 493; J. Kosterlitz, D. Thouless, J. Phys. C 6 (1973) 1181).
 #pragma once
 
 #include "core/config/params.h"

@@ -38,7 +38,7 @@ struct Report {
   static constexpr std::int64_t kPlanning = -1;
   std::atomic<std::int64_t> sample = kPlanning;  ///< sample being made
   std::atomic<int> seconds = kPlanSeconds;       ///< the limit in force
-  std::atomic<bool> finished = false;            ///< false: the process was ended by its own code
+  std::atomic<bool> finished = false;            ///< false: the generator's code ended the process
   std::array<char, 4096> message{};              ///< the failure
 };
 

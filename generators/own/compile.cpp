@@ -394,8 +394,8 @@ void expect_functor(const fs::path& header) {
 }
 
 std::vector<std::string> inexact_calls(const fs::path& object) {
-  // IEEE 754 requires correct rounding of sqrt, fma and fmod, but not of these. An object names the
-  // functions that it needs in a table of zero-terminated strings (ELF, section .dynstr).
+  // IEEE 754 requires correct rounding of sqrt, fma and fmod, but not of the functions below. An
+  // object names the functions it needs in a table of zero-terminated strings (ELF, .dynstr).
   const std::vector<std::byte> bytes = read_bytes(object);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::vector<std::string> calls;

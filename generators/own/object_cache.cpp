@@ -310,7 +310,7 @@ CompiledObject ObjectCache::compile(const fs::path& header, const Toolchain& too
   entry.object = hash_of(made);
   write_to_cache(description_of(made), text_of(entry));
   std::error_code failed;
-  fs::remove(description_of(object), failed);  // a description must only exist with its own object
+  fs::remove(description_of(object), failed);  // a description must exist only with its own object
   fs::rename(made, object, failed);
   if (!failed) fs::rename(description_of(made), description_of(object), failed);
   if (failed) refuse_cache(object, failed.message());

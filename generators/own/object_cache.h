@@ -8,7 +8,7 @@
 // temporary folder every time.
 //
 // Prepared entries that come with the program are in PREFIX/share/wellspring/generators, next to
-// PREFIX/bin/wellspring. They are read if the user's folder has no entry, whatever the compiler.
+// PREFIX/bin/wellspring. If the user's folder has no entry, they are used with any compiler.
 #pragma once
 
 #include "generators/own/compile.h"

@@ -31,7 +31,7 @@ std::string own_functor_name(const std::filesystem::path& header);
 const GeneratorEntry& own_generator(const std::string& name, const ConfigLocation& place);
 
 /// Calls `tell` with a message before a header is compiled. By default, there is no message. Call
-/// it before any generator is used.
+/// this function before any generator is used.
 void watch_compilations(std::function<void(const std::string& message)> tell);
 
 /// SHA-256 of a loaded header and of the files that it includes, except Wellspring's own.

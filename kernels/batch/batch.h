@@ -45,7 +45,7 @@ struct SampleShape {
 enum class SampleKind : std::uint8_t {
   image,  ///< a grid of pixels or cells
   event,  ///< a fixed number of features
-  set,    ///< a variable number of items with the same number of features
+  set,    ///< a variable number of items, all with the same number of features
 };
 
 /// The content of one row of a batch. Widths are in elements; a column of width 0 does not exist.
@@ -106,14 +106,14 @@ struct SetOverflow {
 };
 
 /// Device pointers to the columns of one batch; each has `size` rows. A null column was not
-/// requested; x always is. Host code that treats all columns alike iterates over columns_of() in
-/// batch_columns.h.
+/// requested; x is always present. Host code that treats all columns alike iterates over
+/// columns_of() in batch_columns.h.
 struct BatchView {
   std::int64_t size = 0;
   SampleLayout layout;
   DType dtype = DType::f32;       ///< type of x: f32 or bf16
   void* x = nullptr;              ///< [size, elements], in the order of layout.shape()
-  std::int32_t* count = nullptr;  ///< [size] items in the row's set, which come first in the row
+  std::int32_t* count = nullptr;  ///< [size] number of items in a set; they come first in the row
   float* globals = nullptr;       ///< [size, globals] features of each set as a whole
   std::int32_t* label = nullptr;  ///< [size] class index within the source's label space
   float* target = nullptr;   ///< [size, targets] soft or multi-hot labels, or regression targets

@@ -40,7 +40,7 @@ class BatchColumns {
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
             const SampleLayout& layout, DType dtype, MemorySpace space = MemorySpace::device);
   /// Like plan(), but reserves device state: the batch of a training step is compared and restored
-  /// with the other state. The columns are derived state; the overflow counts are stored state.
+  /// with the other state. Columns are derived state; the overflow counts are stored state.
   void plan_state(MemoryPlan& memory, const std::string& group, std::int64_t rows,
                   const SampleLayout& layout, DType dtype);
   /// Call after commit.

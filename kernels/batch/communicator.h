@@ -28,8 +28,8 @@ class Communicator {
   virtual int rank() const = 0;  ///< [0, size)
   virtual int size() const = 0;
 
-  /// Enqueues the sum over all ranks of `count` values in device memory, in f32. It may be recorded
-  /// as a node of the step.
+  /// Enqueues the sum over all ranks of `count` values in device memory, computed in f32. The sum
+  /// may be recorded as a node of the step.
   virtual void all_reduce(Stream& stream, float* values, std::int64_t count) = 0;
   /// Replaces `values` in host memory with their sums over all ranks, in f64. Blocks.
   virtual void all_reduce(std::span<double> values) = 0;
@@ -42,10 +42,10 @@ class Communicator {
 /// The only rank of a run in one process. It has no state and needs no nodes.
 Communicator& single_rank();
 
-/// The rows of a global batch that `rank` of `ranks` makes. Ranks get equal numbers of rows, in
-/// order. Throws a config error if the number of ranks does not divide the batch, because means and
-/// recorded steps need equal sizes, or if there are several ranks and a rank's rows are not a
-/// multiple of `unit`.
+/// The rows of a global batch that rank number `rank` (of `ranks`) makes. Ranks get equal numbers
+/// of rows, in rank order. Throws a config error if the number of ranks does not divide the batch
+/// (means and recorded steps need equal sizes), or if there are several ranks and the number of
+/// rows per rank is not a multiple of `unit`.
 Share share_of(std::int64_t global_batch, int rank, int ranks, std::int64_t unit = 1);
 inline Share share_of(std::int64_t global_batch, const Communicator& ranks, std::int64_t unit = 1) {
   return share_of(global_batch, ranks.rank(), ranks.size(), unit);

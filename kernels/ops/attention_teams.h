@@ -84,7 +84,7 @@ struct MatrixView {
   int row, column;  ///< distances between neighbouring rows and between neighbouring columns
 };
 
-/// Upper bound on a team's scratch in bytes, given the numbers of each kind of AttentionTeam array.
+/// Upper bound on a team's scratch in bytes, given the number of AttentionTeam arrays of each kind.
 constexpr std::size_t attention_scratch(const AttentionShape& shape, int lanes, int rows,
                                         int scores, int per_lane) {
   const int lane_pitch = shape.block | 1, row_pitch = shape.width | 1;
@@ -108,7 +108,7 @@ struct AttentionTeam {
   WS_INLINE int lane_pitch() const { return LoneTeam<Team> ? shape.block : shape.block | 1; }
   WS_INLINE int row_pitch() const { return LoneTeam<Team> ? shape.width : shape.width | 1; }
 
-  /// [width, lanes], [rows, width] and [rows, lanes].
+  /// Arrays in scratch: [width, lanes], [rows, width], [rows, lanes] and [lanes].
   WS_INLINE float* lanes() const { return floats(shape.width * lane_pitch()); }
   WS_INLINE float* rows() const { return floats(shape.block * row_pitch()); }
   WS_INLINE float* scores() const { return floats(shape.block * lane_pitch()); }
@@ -122,8 +122,8 @@ struct AttentionTeam {
       to[row * pitch + k] = static_cast<float>(from[row * stride + k]);
     });
   }
-  /// Copies `count` tokens, multiplied by `factor`, to `to` [width, lanes], and zeros to the other
-  /// lanes.
+  /// Copies `count` tokens, multiplied by `factor`, to `to` [width, lanes], and writes zeros to the
+  /// other lanes.
   template <class T>
   WS_HD void load_lanes(const T* from, std::int64_t stride, int count, float factor,
                         float* to) const {
@@ -266,7 +266,7 @@ struct AttentionForward {
   }
 
  private:
-  /// Replaces scores by exp(score - largest); `shrink` is the factor of all earlier sums.
+  /// Replaces scores by exp(score - largest). The caller must multiply earlier sums by `shrink`.
   template <class Team>
   WS_HD void weigh(const AttentionTeam<Team>& steps, int rows, int lanes, float* score,
                    float* largest, float* total, float* shrink) const {
@@ -298,7 +298,7 @@ struct AttentionGradient {
   AttentionShape shape;
 };
 
-/// Writes dq, and the sum of dy y of each query and head, [batch, heads, tokens]. A team owns
+/// Writes dq and, for each query and head, the sum of dy y, [batch, heads, tokens]. A team owns
 /// queries.
 template <class T>
 struct AttentionQueryGradient {

@@ -2,8 +2,8 @@
 //
 // Source: S. Ioffe, C. Szegedy, "Batch Normalization", ICML 2015, algorithms 1 and 2; the formulas
 // are in normalised.h. First, one team per chunk of rows computes the chunk's moments; then teams
-// combine the chunks. No digits are lost if the mean is large compared with the spread, and x is
-// read from memory once.
+// combine the chunks. x is read from memory once, and no digits are lost even if the mean is large
+// compared with the spread.
 #pragma once
 
 #include "kernels/ops/norm_gradient.h"
@@ -109,9 +109,9 @@ struct BatchNormTotal {
   }
 };
 
-/// Writes the moments of this rank's rows to its place among the moments of all ranks, [2, ranks,
-/// channels], and 0 to the other places, which a sum over the ranks then fills. A team takes one
-/// pack of neighbouring channels.
+/// Writes the moments of this rank's rows to the rank's place among the moments of all ranks, [2,
+/// ranks, channels], and 0 to the other places, which a sum over the ranks then fills. A team takes
+/// one pack of neighbouring channels.
 struct BatchNormRankMoments {
   const float* means;
   const float* squares;
@@ -136,8 +136,8 @@ struct BatchNormRankMoments {
   }
 };
 
-/// Writes shared [2, channels], this rank's part of the means of dgamma and dbeta over the ranks. A
-/// map over its values.
+/// Writes `shared` [2, channels]: this rank's part of the means of dgamma and dbeta over the ranks.
+/// A map over these values.
 struct BatchNormRankGradient {
   const float* dgamma;
   const float* dbeta;

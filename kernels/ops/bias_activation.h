@@ -1,5 +1,5 @@
-// y = act(y + bias) in place, for convolutions and products that the device's library cannot fuse
-// with it. Called by kernels/ops/cuda; host only. The functor runs on host and device.
+// y = act(y + bias) in place, for devices whose library cannot fuse this into the convolution or
+// product. Called by kernels/ops/cuda; host only. The functor runs on host and device.
 #pragma once
 
 #include "kernels/ops/ops.h"

@@ -1,8 +1,8 @@
 // Loops of a team over a matrix [rows, channels], such as the pixels of a sample. A member takes
 // neighbouring channels, reads their parameters once, and visits some of the rows. If the number of
 // channels is a multiple of kPack, the member takes a pack of them and accesses 16 bytes at a time;
-// otherwise it takes one. A host team vectorises over the channels. Called by the normalisation and
-// pooling functors; host and device.
+// otherwise it takes one channel. A host team vectorises over the channels. Called by the
+// normalisation and pooling functors; host and device.
 #pragma once
 
 #include "kernels/ops/team_loop.h"
@@ -33,7 +33,7 @@ constexpr int channel_team(std::int64_t rows, int channels) {
                                : static_cast<int>((members + kWarp - 1) / kWarp) * kWarp;
 }
 
-/// Calls f(0), ..., f(n - 1) without a loop: hosts vectorise only loops that contain no other loop.
+/// Calls f(0), ..., f(n - 1) without a loop: host compilers vectorise only innermost loops.
 template <int n, class F>
 WS_INLINE void for_values(const F& f) {
   if constexpr (n > 0) {

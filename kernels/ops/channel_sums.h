@@ -168,7 +168,7 @@ WS_HD void average_rows(Team& team, float* slots, const T* x, int rows, int chan
   for (int c = team.rank(); c < channels; c += team.size()) y[c] = T(slots[c] / count);
 }
 
-/// Sets each row of y to from / divisor.
+/// Sets each row of y to `from` divided by `divisor`.
 template <class Team, class T>
 WS_HD void spread_row(Team& team, const T* from, float divisor, int rows, int channels, T* y) {
   team_for_channels(

@@ -1,5 +1,5 @@
-// Choice among cuDNN's plans for the convolutions of a stream; set it before they are planned.
-// Called by train/ and by the cuDNN back end; host only.
+// Choice among cuDNN's plans for the convolutions of a stream; set it before planning them. Called
+// by train/ and by the cuDNN back end; host only.
 //
 //     stream.library<ConvTuning>()->choice = ...
 #pragma once

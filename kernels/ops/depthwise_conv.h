@@ -122,7 +122,7 @@ struct DepthwiseConvApply {
 
  private:
   /// Output columns starting at `column`, for n channels starting at first + k. A lone member also
-  /// stores the sums in `staged`: f32 stores let gcc find that the sums fit into vectors.
+  /// stores the sums in `staged`: f32 stores let gcc see that the sums fit into vectors.
   template <int n, bool alone>
   WS_INLINE void compute(const float* weights, [[maybe_unused]] float* staged, std::int64_t sample,
                          int row, int column, int first, int k) const {

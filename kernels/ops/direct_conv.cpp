@@ -11,9 +11,9 @@ namespace wellspring::ops {
 namespace {
 
 constexpr int kMostChannels = 4, kMostOutputs = 64;
-/// Floats in a tile for one output row: leaves room for two teams per multiprocessor.
+/// Maximum number of floats in a tile for one output row; two teams then fit on a multiprocessor.
 constexpr int kMostTileFloats = 10240;
-/// Floats in a tile for several output rows.
+/// Maximum number of floats in a tile for several output rows.
 constexpr int kTileFloats = 4096;
 /// Results (pack, group of columns) per forward team: two per thread.
 constexpr int kForwardTeam = 128, kForwardItems = 2 * kForwardTeam;

@@ -22,8 +22,8 @@
 
 namespace wellspring::ops {
 
-/// True for a first layer (no gradient of the input) with at most 4 input channels, 3x3 weights and
-/// stride 1, if the number of output channels is a multiple of 8 from 8 to 64.
+/// True for a first layer (no gradient of the input) with at most 4 input channels, 3x3 weights,
+/// stride 1, and 8 to 64 output channels, in multiples of 8.
 bool direct_conv_applies(const Conv2dSpec& spec);
 /// Plans a convolution for which direct_conv_applies() is true.
 std::unique_ptr<Conv2d> plan_direct_conv(const Conv2dSpec& spec);

@@ -65,7 +65,7 @@ struct DropoutApply {
   const StepState* state;
   std::uint64_t key;
   std::int64_t columns, chunks;  ///< per row
-  std::uint32_t threshold;       ///< words below it drop the value: rate * 2^32
+  std::uint32_t threshold;       ///< words below this drop the value: rate * 2^32
   float scale;                   ///< 1 / (1 - rate)
 
   template <class Team>
@@ -107,7 +107,7 @@ struct DropPathApply {
   const Slot* slots;
   const StepState* state;
   std::uint64_t key;
-  std::uint32_t threshold;  ///< words below it drop the row: rate * 2^32
+  std::uint32_t threshold;  ///< words below this drop the row: rate * 2^32
   float scale;              ///< 1 / (1 - rate)
   RowBlocks blocks;
 

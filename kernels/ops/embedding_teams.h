@@ -1,5 +1,5 @@
-// Functors of the self-supervised losses. A team makes one row of a matrix: of the normalised
-// embeddings, similarities or gradient. Called by kernels/ops/embedding_loss.cpp; host and device.
+// Functors of the self-supervised losses. A team makes one row of a matrix: normalised embeddings,
+// similarities or gradients. Called by kernels/ops/embedding_loss.cpp; host and device.
 //
 // The gradients of the contrastive losses with respect to the normalised embeddings z have the form
 // g_i = sum over k of w_ik z_k, where w_ik follows from the similarities s_ik = z_i z_k. With
@@ -73,7 +73,7 @@ struct EmbeddingTeam {
   }
 };
 
-/// Writes z [rows, width], its transpose, and 1 / |u| of a row. For a zero vector, z and its
+/// For one row, writes z [rows, width], its transpose, and 1 / |u|. For a zero vector, z and its
 /// gradient are 0.
 struct NormaliseEmbeddings : EmbeddingTeam {
   Embeddings of;
@@ -249,7 +249,7 @@ struct CentreEmbeddings : EmbeddingTeam {
   }
 };
 
-/// Writes a row of a view's covariance matrix, and its part of the loss.
+/// Writes a row of a view's covariance matrix, and the row's part of the loss.
 struct CovarianceOfEmbeddings : EmbeddingTeam {
   Embeddings of;
   EmbeddingLoss loss;

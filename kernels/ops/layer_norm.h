@@ -3,7 +3,7 @@
 // run on host and device.
 //
 // Source: J. Ba, J. Kiros, G. Hinton, "Layer Normalization", 2016 (arXiv:1607.06450), eq. 3-4. The
-// variance is the mean square of x - mu, so it does not cancel. Backward, with g = gamma dy:
+// variance is the mean square of x - mu, so no digits cancel. Backward, with g = gamma dy:
 //
 //   dx     = rstd (g - a - xhat b),  a = mean(g), b = mean(g xhat) over the row
 //   dgamma = sum(dy xhat),  dbeta = sum(dy), over all rows
@@ -28,8 +28,8 @@
 
 namespace wellspring::ops {
 
-/// Maximum number of channels of a row, so that its gradient fits into the scratch of a team on
-/// every GPU.
+/// Maximum number of channels per row. The gradient of such a row fits into the scratch of a team
+/// on every GPU.
 inline constexpr int kMaxLayerNormChannels = 4096;
 
 struct LayerNormSpec {
@@ -48,14 +48,14 @@ void layer_norm_backward(Stream& stream, const LayerNormSpec& spec, const void* 
                          float* dgamma, float* dbeta, float* partials, PartTotals* later = nullptr);
 std::size_t layer_norm_partials(const LayerNormSpec& spec);
 
-/// Members of a team for one row. Each has up to four packs, or up to eight if with more members a
-/// warp could not hold two teams. The order of the sums, and so their bits, depend on this number.
+/// Members of a team for one row. Each has up to four packs, or up to eight where this lets two
+/// teams share a warp. The order of the sums, and therefore their bits, depend on this number.
 WS_INLINE constexpr int row_team(int channels) {
   int size = 8;
   while ((size < 16 ? 4 : 8) * kPack * size < channels) size *= 2;
   return size;
 }
-/// Leaves registers for as many small teams as a multiprocessor can hold blocks.
+/// Leaves registers for the maximum number of blocks per multiprocessor if teams are small.
 inline constexpr LaunchBound kRowTeam = {256, 4};
 inline constexpr int kMostRowSlots = kPack * row_team(kMaxLayerNormChannels);
 

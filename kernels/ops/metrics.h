@@ -24,9 +24,9 @@ inline constexpr std::size_t kMetricScratch = kMetricLanes * kMetricSums * sizeo
 /// One thread per lane of four sums, enough for a run with one source, one loss and one score.
 inline constexpr LaunchBound kMetricBound = {4 * kMetricLanes};
 
-/// Sums every measure over rows [0, rows), and counts the rows, by source. Calls `add(index, sum)`
-/// once per sum; `index` counts in the order of metric_sums(). Called by all members. `lanes`:
-/// kMetricScratch bytes of scratch.
+/// For each source, counts its rows in [0, rows) and sums every measure over them. Calls
+/// `add(index, sum)` once per sum; `index` counts in the order of metric_sums(). Called by all
+/// members. `lanes`: kMetricScratch bytes of scratch.
 template <class Team, class Add>
 WS_HD void sum_measures(Team& team, double* lanes, const Measures& measures, std::int64_t rows,
                         const Slot* slots, Add add) {

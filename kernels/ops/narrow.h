@@ -15,8 +15,8 @@ namespace wellspring::ops {
 
 /// IEEE 754 binary16, rounded to nearest, ties to even; NaN keeps only its sign.
 ///
-/// Adding 1/2 puts the bits of a subnormal result at the end of the sum's fraction, rounded by the
-/// addition. (F. Giesen, float_to_half_fast3_rtne, public domain.)
+/// Adding 1/2 puts the bits of a subnormal result at the end of the sum's fraction, where the
+/// addition rounds them. (F. Giesen, float_to_half_fast3_rtne, public domain.)
 struct f16 {
   std::uint16_t bits = 0;
 
@@ -33,7 +33,7 @@ struct f16 {
   }
 };
 
-/// Maps [0, 1] to 0 ... 255, rounded to nearest, ties up. Values outside become the nearer end.
+/// Maps [0, 1] to 0 ... 255, rounded to nearest, ties up. Clamps values outside this range.
 struct Pixel8 {
   std::uint8_t bits = 0;
 

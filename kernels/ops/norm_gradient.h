@@ -34,22 +34,22 @@ struct ActivationGradient {
   }
 };
 
-/// Forms of the gradient that arrives at a normalisation. All but the first are also stored, after
-/// the activation, for the second pass.
+/// Forms of the gradient that arrives at a normalisation. All but the first are also stored for the
+/// second pass, as the gradient after the activation.
 enum class Arrival : std::uint8_t {
   whole,     ///< dy, not stored
   stored,    ///< dy
   summed,    ///< the sum of two gradients, rounded to their type
-  averaged,  ///< the gradient of the mean over the rows, divided by their number
+  averaged,  ///< the gradient of the mean over the rows, divided by the number of rows
 };
 
-/// The output gradient as its first pass reads it.
+/// The output gradient as the first pass reads it.
 template <class T>
 struct ArrivingGradient {
   const T *gate, *dy;
   const T* again;  ///< summed: the second gradient
   T* passed;       ///< destination of the stored gradient; may be `again`
-  float rows;      ///< averaged: rows of the mean
+  float rows;      ///< averaged: number of rows in the mean
   Arrival form;
   bool rectify;
 
@@ -188,7 +188,7 @@ struct InputGradient {
 
 /// Inputs of the backward functors. Mean and rstd: [samples, groups]. The first pass over the
 /// gradient reads dy and, if it is not null, `again`. Unless `passed` is null, the first pass
-/// stores the gradient after the activation there, and the second pass reads it from there.
+/// stores the gradient after the activation in `passed`, and the second pass reads it from there.
 template <class T>
 struct NormGradient {
   const T* x;
@@ -202,8 +202,8 @@ struct NormGradient {
   const T* again = nullptr;  ///< needs `passed`
   bool averaged = false;     ///< dy is [samples, channels]; needs `passed`
 
-  /// The stored gradient goes to `dresidual` if that is not null, or else to the second gradient
-  /// or, for an averaged gradient, to dx.
+  /// The stored gradient goes to `dresidual` or, if that is null, to the second gradient; without a
+  /// second gradient, an averaged gradient goes to dx.
   static NormGradient of(const void* x, const void* y, const OutputGradient& dy, const float* mean,
                          const float* rstd, const NormShape& shape, Activation activation,
                          void* dresidual, void* dx) {

@@ -79,8 +79,8 @@ constexpr std::size_t norm_scratch(const NormShape& shape) {
 }
 
 /// True if a team for all channels adds the parts in the same order as a team for a single pack of
-/// channels. Such a team has about one pack per member. Each device team can therefore add all
-/// parts itself, which saves a launch.
+/// channels. A team for all channels then has about one pack per member, so each device team can
+/// add all parts itself, which saves a launch.
 constexpr bool team_adds_parts(int parts, int channels) {
   return channel_lanes(parts, channels) == channel_lanes(parts, channel_width(channels));
 }
@@ -103,9 +103,9 @@ WS_HD void for_groups(Team& team, const NormShape& shape, Reduce reduce, Body bo
   }
 }
 
-/// Mean, and sum of squared deviations from it, of each channel of x [rows, channels]. Reads x once
-/// and sums the deviations from the first row. Because the first row is one of the values, the
-/// squared mean deviation is at most `rows` times the variance. Cancellation thus loses no more
+/// The mean of each channel of x [rows, channels], and the sum of squared deviations from it. Reads
+/// x once and sums the deviations from the first row. Because the first row is one of the values,
+/// the squared mean deviation is at most `rows` times the variance. Cancellation thus loses no more
 /// than a sum of `rows` terms (T. Chan, G. Golub, R. LeVeque, "Algorithms for computing the sample
 /// variance", 1983, section 3: shifted data). `slots` is for two sums. All members call it.
 template <class Team, class T>

@@ -30,7 +30,7 @@ class PartTotals;
 struct Workspace {
   void* data = nullptr;
   std::size_t bytes = 0;
-  /// Totals that the caller launches later and before the workspace changes (see
+  /// Totals that the caller launches later, but before the workspace changes (see
   /// kernels/ops/part_totals.h); null: an operation launches its own.
   PartTotals* totals = nullptr;
 };
@@ -129,7 +129,7 @@ struct PoolBeforeNorm {
   void* dx = nullptr;                        ///< backward
 };
 /// Writes mean and rstd [batch, groups] for the backward pass, and the mean of y over H and W [N,C]
-/// to `average` if it is not null. With `pool`, also writes x, the pooled values. Here and in the
+/// to `average` if it is not null. With `pool`, also writes the pooled values to x. Here and in the
 /// backward pass, `partials` holds group_norm_partials(spec) floats.
 void group_norm_forward(Stream& stream, const GroupNormSpec& spec, const void* x,
                         const float* gamma, const float* beta, const void* residual, void* y,
@@ -177,10 +177,10 @@ struct PoolSpec {
   Activation activation = Activation::none;
   DType compute = DType::f32;
 };
-/// Winner of a 2x2 window without a positive value, with Activation::relu.
+/// Marks a 2x2 window that has no positive value, with Activation::relu.
 inline constexpr std::uint8_t kNoWinner = 4;
 /// `winner` [N,P,Q,C] u8: row-major index of the largest value in the window (the first of equal
-/// values), or kNoWinner. Rows and columns outside all windows get the gradient 0. Padding is never
+/// values), or kNoWinner. Rows and columns outside all windows have gradient 0. Padding is never
 /// the winner. Throws a config error for impossible windows.
 void max_pool_forward(Stream& stream, const PoolSpec& spec, const void* x, void* y,
                       std::uint8_t* winner);
@@ -188,8 +188,8 @@ void max_pool_backward(Stream& stream, const PoolSpec& spec, const void* dy,
                        const std::uint8_t* winner, void* dx);
 
 /// Convolution and 2x2 max pooling as one operation: y = act(max_pool(conv(x, w) + bias)). Only the
-/// pooled values (a quarter) and the winners are kept. The backward pass skips the three quarters
-/// of the convolution's gradient that are zero if that is faster.
+/// pooled values (a quarter) and the winners are kept. Where this is faster, the backward pass
+/// skips the three quarters of the convolution's gradient that are zero.
 class ConvPool2d {
  public:
   /// `spec` describes the convolution; its activation is applied after the pooling.

@@ -77,7 +77,7 @@ class PartTotals {
   AddParts<kMost> all_;
 };
 
-/// Maximum number of totals of one call. With a table of 2, the compiler copies it to local memory.
+/// Maximum number of totals per call. The compiler would copy a table of 2 to local memory.
 inline constexpr int kTotals = 4;
 /// Adds the totals to `later`, or launches them now if it is null.
 void sum_parts(Stream& stream, PartTotals* later, std::initializer_list<PartTotal> totals);

@@ -20,8 +20,8 @@ struct PrependSpec {
 /// y [batch, extra + tokens, width] holds `extra` [extra, width], then the tokens of x.
 void prepend_tokens(Stream& stream, const PrependSpec& spec, const float* extra, const void* x,
                     void* y);
-/// Computes dx and dextra, which may be null. `partials` holds prepend_tokens_partials(spec) floats
-/// and is not used without dextra.
+/// Computes dx and dextra; either may be null. `partials` holds prepend_tokens_partials(spec)
+/// floats and is used only for dextra.
 void prepend_tokens_backward(Stream& stream, const PrependSpec& spec, const void* dy, void* dx,
                              float* dextra, float* partials);
 std::size_t prepend_tokens_partials(const PrependSpec& spec);

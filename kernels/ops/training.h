@@ -14,7 +14,7 @@
 namespace wellspring::ops {
 
 /// One head of a network: a slice of every row's outputs, and the sources whose samples train it.
-/// For samples from other sources, its loss, scores and gradient are 0.
+/// For samples from other sources, the head's loss, scores and gradient are 0.
 struct HeadSlice {
   std::int64_t batch = 1;          ///< rows of the arrays of losses and scores
   std::int64_t rows = 0;           ///< rows of this launch: the first rows of all arrays; 0: batch
@@ -147,9 +147,9 @@ struct RegressionTargets {
   const float* level = nullptr;  ///< [outputs per target] on the device, for quantiles
 };
 
-/// Regression: error of the scaled targets, averaged over them. The head has the first output of
-/// every target, then the second of every target, and so on. Two scores per target: the squared and
-/// the absolute error of its first output, in the target's own unit.
+/// Regression: error of the scaled targets, averaged over the targets. The head has the first
+/// output of every target, then the second of every target, and so on. Two scores per target: the
+/// squared and the absolute error of its first output, in the target's own unit.
 void regression_loss(Stream& stream, const HeadSlice& head, const LossInput& in,
                      const RegressionTargets& truth, const RegressionLaw& law,
                      const LossResult& out);

@@ -7,7 +7,7 @@
 // kept, and infinities and NaN are handled; NaN payloads are not portable.
 //
 // Worst errors are in units in the last place (ULP) of the result, compared with double precision.
-// tests/kernels/random/math.test.cpp measures them and fails if one is larger. The coefficients and
+// tests/kernels/random/math.test.cpp fails if it measures a larger error. The coefficients and
 // constants come from scripts/derive-math-coefficients (minimax fits).
 #pragma once
 

@@ -21,7 +21,7 @@ class ActiveThreads {
  public:
   /// Length of a window, in seconds of step time: several scheduler time slices of about 3 ms.
   static constexpr double kWindow = 0.05;
-  /// If more cores per second are lost, another program is assumed to occupy a core. That program
+  /// Lost cores per second above which another program is assumed to occupy a core. That program
   /// and one of our threads then alternate every few milliseconds, whereas services on an idle
   /// machine wake up only a few times per second.
   static constexpr double kHeld = 40;

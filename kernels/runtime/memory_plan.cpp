@@ -243,7 +243,7 @@ std::size_t MemoryPlan::local_bytes() const {
   if (device_.is_cpu()) return 0;
   // The driver keeps local memory for every thread that can be resident: 2,048 per multiprocessor
   // on compute capability 8.0, 9.0 and 10.0, fewer on others (CUDA C++ Programming Guide, technical
-  // specifications). The driver's own 512 bytes per thread are an estimate: none are documented.
+  // specifications). The driver's own 512 bytes per thread are an estimate: NVIDIA gives no figure.
   constexpr std::size_t kThreads = 2048, kOwn = 512;
   return (stack_bytes_ + kOwn) * kThreads *
          static_cast<std::size_t>(describe(device_).multiprocessors);

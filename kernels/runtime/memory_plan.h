@@ -75,7 +75,7 @@ struct MemoryCell {
 };
 /// Throws std::logic_error before commit and after the plan has ended.
 void* committed(const MemoryCell& cell);
-/// Returns count * size. Throws a device error naming the block if that overflows size_t.
+/// Returns count * size. Throws a device error naming the block if the product overflows size_t.
 std::size_t checked_bytes(const std::string& group, const std::string& name, std::size_t count,
                           std::size_t size);
 }  // namespace detail
@@ -131,7 +131,7 @@ class MemoryPlan {
 
   /// On a GPU, makes room for the local memory (stack) of a kernel, which the driver takes from
   /// device memory at the first launch. Call it for kernels that need more than kStackBytes; the
-  /// largest of them decides. Throws std::logic_error after commit.
+  /// plan makes room for the largest of them. Throws std::logic_error after commit.
   void expect_kernel(const KernelHandle& kernel);
   /// Device memory that the driver takes for local memory; 0 on the CPU.
   std::size_t local_bytes() const;
@@ -143,7 +143,7 @@ class MemoryPlan {
   /// Checks that the plan fits, before any allocation. Throws a device error, with the table, if it
   /// exceeds `limit_bytes` of device memory (0: no limit), the free device memory less
   /// local_bytes(), or the available host memory. On a CPU, plans of up to 16 MiB are compared with
-  /// `limit_bytes` only: reading what is available takes longer than a small batch.
+  /// `limit_bytes` only, because reading the available memory takes longer than a small batch.
   void check(std::size_t limit_bytes = 0);
   /// Calls check(), then makes one zero-filled allocation per space. Throws its errors.
   void commit(std::size_t limit_bytes = 0);

@@ -1,6 +1,6 @@
 // Packs: eight neighbouring values that a thread reads or writes with accesses of 16 bytes, and
-// loops of a team over them. Latency limits a memory-bound kernel that accesses two bytes at a
-// time, long before the memory bandwidth does. Host and device.
+// loops of a team over them. If a memory-bound kernel accesses only two bytes at a time, latency
+// limits it long before memory bandwidth does. Host and device.
 #pragma once
 
 #include "kernels/runtime/dtype.h"
@@ -60,7 +60,7 @@ WS_INLINE Pack load_pack(const T* from) {
   return pack;
 }
 
-/// Reads `count` values one by one, and zeros after them; needs no alignment.
+/// Reads `count` values one by one and sets the rest to 0; needs no alignment.
 template <class T>
 WS_INLINE Pack load_part_of_pack(const T* from, std::int64_t count) {
   Pack pack;

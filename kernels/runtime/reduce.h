@@ -21,7 +21,7 @@ inline constexpr int kReduceLanes = 256;
 /// Lanes that each member of a team folds on its own, which costs less than three barriers.
 inline constexpr int kLastLanes = 8;
 
-/// Lanes that a reduction of n elements uses, and its scratch in units of T: a power of two.
+/// Lanes that a reduction of n elements uses, a power of two. Its scratch has as many elements T.
 WS_INLINE constexpr int reduce_lanes(std::int64_t n) {
   int lanes = kReduceLanes;
   while (lanes > kLastLanes && lanes / 2 >= n) lanes /= 2;

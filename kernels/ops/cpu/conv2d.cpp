@@ -38,7 +38,7 @@ struct Problem {
               padding_after(s.in_width, s.out_width(), s)} {}
 
   /// Padding after the last pixel. oneDNN requires the exact value. If the stride leaves pixels
-  /// unread, it is smaller than the padding before the first pixel and may be negative.
+  /// unread, this padding is smaller than the padding before the first pixel and may be negative.
   static memory::dim padding_after(int in, int out, const Conv2dSpec& s) {
     return memory::dim{out - 1} * s.stride + s.kernel - in - s.padding;
   }

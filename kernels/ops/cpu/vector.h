@@ -34,7 +34,7 @@ inline Vector all(float value) {
 inline Vector load(const float* p) {
   return _mm512_loadu_ps(p);
 }
-/// Zeros if the mask is 0; otherwise it is 0xffff.
+/// Loads kVector floats if the mask is 0xffff; zeros if it is 0.
 inline Vector load_if(std::uint16_t mask, const float* p) {
   return _mm512_maskz_loadu_ps(mask, p);
 }

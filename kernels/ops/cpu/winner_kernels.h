@@ -49,8 +49,8 @@ void add_rows(float* out, std::ptrdiff_t out_stride, const float* base, std::ptr
     }
 }
 
-/// Processes three rows of `vectors` vectors each (a multiple of 3), in as few passes over the
-/// terms as the registers allow.
+/// Processes three rows of `vectors` vectors each, in as few passes over the terms as the registers
+/// allow. `vectors` is a multiple of 3.
 inline void add_three_rows(int vectors, float* out, std::ptrdiff_t out_stride, const float* base,
                            std::ptrdiff_t base_stride, const Terms& terms) {
   constexpr int kMost = kRegisters * 3 / 4;

@@ -30,7 +30,7 @@
 
 namespace wellspring::ops::cpu {
 
-/// Channels per panel; the numbers of input and output channels are multiples of it.
+/// Channels per panel; the numbers of input and output channels are multiples of this.
 inline constexpr int kWinogradPanel = 32;
 
 /// The output images. Padding is 1; the sides of the input images are `stride` times larger.
@@ -85,8 +85,8 @@ struct WinogradKernels {
   void (*backward_data)(const WinogradImages& images, int in_channels, int out_channels,
                         TileGroups groups, const float* tiles, const float* w, int panel, float* dx,
                         float* scratch);
-  /// Writes one panel of dw, which has as many panels as dx, from x and from the dy of all groups,
-  /// transformed by `gradient`. Overwrites dw [out, 3, 3, in].
+  /// Writes one panel of dw from x and from the dy of all groups, transformed by `gradient`. dw
+  /// [out, 3, 3, in] has as many panels as dx; it is overwritten.
   void (*backward_weights)(const WinogradImages& images, int in_channels, int out_channels,
                            const float* x, const float* tiles, int panel, float* dw,
                            float* scratch);

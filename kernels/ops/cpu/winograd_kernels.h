@@ -101,7 +101,7 @@ void transform_group(const WinogradImages& images, Plane plane, int channels, in
 /// Rows and vectors of columns whose sums stay in registers, with two vectors of b and a factor.
 inline constexpr int kRowsAtOnce = kRegisters / 4, kVectorsAtOnce = 2;
 
-/// out [rows at once][vectors at once] of multiply().
+/// Computes the part [kRowsAtOnce][kVectorsAtOnce] of the output of multiply().
 template <class Ask>
 inline void multiply_block(int depth, const float* a, std::ptrdiff_t a_row, std::ptrdiff_t a_step,
                            const float* b, bool add, float* out, Ask ask) {

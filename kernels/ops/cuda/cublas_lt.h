@@ -1,7 +1,7 @@
 // cuBLASLt, opened on first use, and a stream's handle. Called by cuda/dense.cpp; host only.
 //
 // The library takes 540 MB. A program linked with it would spend about 60 ms and 200 MB at every
-// start, even for `wellspring --help`, so it is opened by name instead.
+// start, even for `wellspring --help`, so the library is opened by name instead.
 #pragma once
 
 #include "kernels/runtime/stream.h"

@@ -1,6 +1,6 @@
-// cuDNN graphs of convolutions and attention, planned for a live stream, or for an absent chip from
-// its stored description. Only cudnn.cpp includes cudnn-frontend. Called by cuda/conv2d.cpp,
-// cuda/attention.cpp and tests that plan without a device; host only.
+// cuDNN graphs of convolutions and attention, planned for a live stream or, from a stored
+// description, for an absent chip. Only cudnn.cpp includes cudnn-frontend. Called by
+// cuda/conv2d.cpp, cuda/attention.cpp and tests that plan without a device; host only.
 #pragma once
 
 #include "kernels/ops/attention.h"
@@ -19,11 +19,11 @@ namespace wellspring::ops::cuda {
 class CudnnTarget {
  public:
   /// The GPU of `stream`, through the cuDNN handle that the stream keeps. Throws a device error if
-  /// cuDNN cannot start there.
+  /// cuDNN cannot start on it.
   static CudnnTarget of(const Stream& stream);
-  /// The chip described by `json`, as cuDNN writes it (DeviceProperties of cudnn-frontend). Needs
-  /// neither GPU nor driver; its graphs can be queried but not run. Throws a data error if cuDNN
-  /// rejects the description.
+  /// The chip described by `json` in cuDNN's format (DeviceProperties of cudnn-frontend). Needs
+  /// neither GPU nor driver; graphs for this chip can be queried but not run. Throws a data error
+  /// if cuDNN rejects the description.
   static CudnnTarget described_by(std::string_view json);
   /// Description of this target's chip, for described_by. Throws a device error if cuDNN has none.
   std::string description() const;

@@ -15,8 +15,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Number of plans that fastest() times. On an H100, cuDNN suggested 28 to 44 plans for each of 27
-/// passes of small networks; in 24 of them, the fastest of the first 12 was within 1 % of the
-/// fastest of all.
+/// passes of small networks; for 24 of these passes, the fastest of the first 12 plans was within
+/// 1 % of the fastest of all.
 constexpr std::size_t kCandidates = 12;
 constexpr int kRunsOfGraph = 20;  // at most
 constexpr int kWindows = 3;
