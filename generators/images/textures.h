@@ -4,8 +4,8 @@
 // host and device.
 //
 // The noises of lattice_noise.h are summed over octaves (B. Mandelbrot and J. Van Ness, SIAM Review
-// 10 (1968) 422; F. K. Musgrave in Ebert et al., "Texturing and modeling", 1994). Another noise
-// displaces the point of evaluation (the domain warp of Perlin 1985).
+// 10 (1968) 422; F. K. Musgrave in Ebert et al., "Texturing and modeling", 1994). A second
+// noise displaces the point of evaluation (the domain warp of Perlin 1985).
 #pragma once
 
 #include "core/config/params.h"

@@ -18,7 +18,7 @@ bool are_features(std::int64_t count) {
   return count > 0 && count <= kMostFeatures;
 }
 
-/// Implements both read() overloads by one template, Sets::read_as.
+/// Implements both read() overloads with one template, Sets::read_as.
 template <class Sets>
 class ReadsBoth : public StoredSets {
  public:

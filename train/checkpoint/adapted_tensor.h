@@ -9,7 +9,7 @@
 namespace wellspring {
 
 /// Adapts a convolution [out, in, ...] to `channels` input channels. A single channel is the sum of
-/// the file's channels; several are the file's channels, repeated or dropped, times in / channels.
+/// the file's channels; several are the file's, repeated or dropped and scaled by in / channels.
 /// See timm's adapt_input_conv (timm 1.0, timm/models/_manipulate.py), for files of 3 channels.
 std::vector<float> with_input_channels(std::span<const float> weight, std::int64_t out,
                                        std::int64_t in, std::int64_t channels);

@@ -73,7 +73,7 @@ class ConvGraph {
   /// Number of plans that cuDNN's heuristics suggest for this graph, including excluded ones; the
   /// best guess is first.
   std::size_t plan_count() const;
-  /// cuDNN's name of the engine of plan `index`, with its settings.
+  /// cuDNN's name for the engine of plan `index`, with its settings.
   std::string plan_engine(std::size_t index) const;
   /// Builds and chooses plan `index`, to compare plans. Live targets only. If the plan is excluded
   /// or cannot be built, keeps the previous choice and throws a device error with cuDNN's reason.
