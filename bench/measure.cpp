@@ -7,6 +7,7 @@
 #include "core/version.h"
 #include "kernels/random/random_memory.h"
 #include "kernels/runtime/launch.h"
+#include "measure/ladder.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,6 +18,7 @@
 #include <cmath>
 #include <memory>
 #include <regex.h>
+#include <unistd.h>
 
 namespace wellspring::bench {
 namespace {
@@ -76,15 +78,28 @@ Pairs measure_pairs(const Work& work, const Work& reference, int repeats) {
 
 Row row_of(const std::string& name, const std::string& unit, const Pairs& pairs) {
   const Spread spread = spread_of(pairs.rates);
-  return {name,
+  Row row{name,
           unit,
           spread.median,
           spread.spread,
           static_cast<int>(pairs.rates.size()),
           median_interval(pairs.rates)};
+  row.slowdown = slowdown_of(pairs.rates);
+  return row;
 }
 
 }  // namespace
+
+double slowdown_of(const std::vector<double>& rates) {
+  constexpr double kSmallest = 0.05;
+  const auto third = static_cast<std::ptrdiff_t>(rates.size() / 3);
+  if (third < 3) return 0;  // too few to tell it from noise
+  const std::vector<double> first(rates.begin(), rates.begin() + third);
+  const std::vector<double> last(rates.end() - third, rates.end());
+  if (std::ranges::max(last) >= std::ranges::min(first)) return 0;
+  const double drop = 1 - spread_of(last).median / spread_of(first).median;
+  return drop > kSmallest ? drop : 0;
+}
 
 double rate_of(const Work& work) {
   const int times = times_in(kShortestWindow, warm_up(work));
@@ -170,6 +185,28 @@ void MemoryTraffic::run() {
   }
 }
 
+std::size_t beyond_caches(Device device) {
+  // The largest second-level cache of a GPU has 126 MB (NVIDIA B200).
+  if (device.is_cuda()) return std::size_t{256} << 20;
+  return std::max(2 * static_cast<std::size_t>(std::max(0L, ::sysconf(_SC_LEVEL3_CACHE_SIZE))),
+                  std::size_t{64} << 20);
+}
+
+Work cold(const Work& work, MemoryTraffic* flush) {
+  if (flush == nullptr) return work;
+  const Work other = flush->work(1);
+  return {{}, work.work, {}, [work, other](int times) {
+            constexpr int kMostRuns = 5;
+            const int runs = std::min(times, kMostRuns);
+            double seconds = 0;
+            for (int i = 0; i < runs; ++i) {
+              seconds_of(other, 1);
+              seconds += seconds_of(work, 1);
+            }
+            return seconds / runs * times;
+          }};
+}
+
 Filter::Filter(const std::string& pattern) {
   if (pattern.empty()) {
     matches_ = [](const std::string&) { return true; };
@@ -221,6 +258,15 @@ std::string to_string(const Row& row) {
                     row.rival->load.busy()
                         ? fmt::format("; the machine was busy ({})", row.rival->load.to_string())
                         : "");
+  if (row.clocks > 0) {
+    text += fmt::format("\n    by marks on the stream {}", human_count(row.rate / row.clocks));
+    if (const double apart = std::abs(row.clocks - 1); apart > kClocksDisagree)
+      text += fmt::format(" ! the clocks disagree by {:.1f} %", 100 * apart);
+  }
+  if (row.slowdown > 0)
+    text += fmt::format(
+        "\n    its rate fell by {:.0f} % while it was measured: the device may throttle",
+        100 * row.slowdown);
   if (row.bytes > 0) text += fmt::format("\n    {} bytes per sample", human_count(row.bytes));
   if (row.gpu) text += fmt::format("; {}", to_string(*row.gpu));
   return text;
@@ -275,6 +321,8 @@ nlohmann::ordered_json to_json(const Report& report) {
                             {"spread", row.spread}, {"repeats", row.repeats}};
     if (row.ceiling) entry["ceiling"] = to_json(*row.ceiling);
     if (row.rival) entry["rival"] = to_json(*row.rival);
+    if (row.clocks > 0) entry["host_clock_over_marks"] = row.clocks;
+    if (row.slowdown > 0) entry["slowdown"] = row.slowdown;
     if (row.bytes > 0) entry["bytes"] = row.bytes;
     if (row.gpu) entry["gpu_ceilings"] = to_json(*row.gpu);
     rows.push_back(std::move(entry));

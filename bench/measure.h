@@ -56,12 +56,30 @@ struct Row {
   std::optional<Rival> rival = {};
   double bytes = 0;  ///< written per sample, all columns; 0: unknown
   std::optional<GpuCeilings> gpu = {};
+  /// Rate by the host's clock over the rate by marks on the stream, as in RungResult; 0: only the
+  /// host's clock was used.
+  double clocks = 0;
+  /// Share of the rate that was lost while it was measured: see slowdown_of.
+  double slowdown = 0;
 };
+
+/// The relative drop of the median from the first to the last third of these rates, in the order in
+/// which they were measured, if it is more than 5 % and all rates of the last third are below all of
+/// the first; otherwise 0. A processor that throttles does this, and 11 equally distributed rates
+/// with a probability of 1/20 (3 and 3 values) at most.
+double slowdown_of(const std::vector<double>& rates);
+
+class MemoryTraffic;
+
+inline constexpr double kShortestWindow = 0.02;  ///< seconds; clock and scheduler add < 1 %
+inline constexpr int kUsualPairs = 11;
 
 struct Report {
   Device device;
   std::function<void(const Row&)> on_row;  ///< called after each row
   std::vector<Row> rows = {};
+  MemoryTraffic* flush = nullptr;  ///< empties the caches before each run of an operation
+  int repeats = kUsualPairs;       ///< pairs of windows; operations and files
 
   void add(Row row) {
     rows.push_back(std::move(row));
@@ -84,9 +102,6 @@ struct Reference {
   std::string what;  ///< "memory write of the same size"
   Work work;
 };
-
-inline constexpr double kShortestWindow = 0.02;  ///< seconds; clock and scheduler add < 1 %
-inline constexpr int kUsualPairs = 11;
 
 /// Units per second: the median of windows of at least kShortestWindow, after a warm-up.
 double rate_of(const Work& work);
@@ -124,6 +139,12 @@ class MemoryTraffic {
   Planned<WriteWords::Words> tile_;
 };
 
+/// Bytes that are certainly more than the caches of a device hold.
+std::size_t beyond_caches(Device device);
+/// The work with caches that `flush` has emptied before each run; unchanged if it is null. Times
+/// include one wait per run, and at most 5 runs of a window are made.
+Work cold(const Work& work, MemoryTraffic* flush);
+
 /// Selects the names that contain a match for an extended regular expression.
 class Filter {
  public:
@@ -153,6 +174,7 @@ void bench_generator(Report& report, const GeneratorEntry& entry,
                      const std::vector<ParamSetting>& settings, const LaunchChoice& choice = {});
 void bench_augmentation(Report& report, const Filter& filter);
 void bench_ops(Report& report, const Filter& filter);
+void bench_files(Report& report, const Filter& filter);
 void bench_train(Report& report, const Filter& filter, const LaunchChoice& choice = {});
 /// The training step of a configuration. `observer` is told the progress of reading the data.
 /// Throws a config error if train.graph is check.

@@ -22,6 +22,14 @@ Reference bound_by(LargeProduct& product) {
   return {"a large product", product.work(product.operations() / kGiga)};
 }
 
+/// Adds a row, with cold caches if the report asks for them.
+void add_row(Report& report, const std::string& name, const char* unit, const Work& work,
+             const Reference& bound) {
+  MemoryTraffic* const flush = report.flush;
+  report.add(measure(flush == nullptr ? name : name + ", cold", unit, cold(work, flush),
+                     {bound.what, cold(bound.work, flush)}, report.repeats));
+}
+
 struct ConvolutionCase {
   std::int64_t batch;
   int side, in, out;
@@ -54,8 +62,8 @@ void bench_convolution(Report& report, const Filter& filter, const ConvolutionCa
   };
   const double work = 2.0 * static_cast<double>(pixels * weights) / kGiga;
   const auto add = [&](const char* part, const std::function<void()>& run) {
-    report.add(measure(name + " " + part, "GFLOP/s",
-                       {run, work, [&] { bench.stream.synchronize(); }}, bound_by(product)));
+    add_row(report, name + " " + part, "GFLOP/s", {run, work, [&] { bench.stream.synchronize(); }},
+            bound_by(product));
   };
   add("forward", [&] {
     conv->forward(bench.stream, x.data(), w.data(), float_of(bias), y.data(), workspace);
@@ -85,9 +93,8 @@ void bench_attention(Report& report, const Filter& filter, const ops::AttentionS
   // Two matrix products, and five for the gradient.
   const double work = 2.0 * static_cast<double>(values * spec.tokens) / kGiga;
   const auto add = [&](const char* part, double products, const std::function<void()>& run) {
-    report.add(measure(name + " " + part, "GFLOP/s",
-                       {run, products * work, [&] { bench.stream.synchronize(); }},
-                       bound_by(product)));
+    add_row(report, name + " " + part, "GFLOP/s",
+            {run, products * work, [&] { bench.stream.synchronize(); }}, bound_by(product));
   };
   const auto forward = [&] {
     attention->forward(bench.stream, qkv.data(), nullptr, y.data(), saved.data(), workspace);
@@ -129,8 +136,8 @@ void bench_group_norm(Report& report, const Filter& filter, std::int64_t batch, 
   const std::size_t bytes = 2 * static_cast<std::size_t>(elements) * size_of(bench.compute);
   const double work = static_cast<double>(bytes) / kGiga;
   MemoryTraffic traffic(report.device, MemoryTraffic::Kind::copy, bytes);
-  report.add(measure(name + " forward", "GB/s", {run, work, [&] { bench.stream.synchronize(); }},
-                     {"a copy of the same size", traffic.work(work)}));
+  add_row(report, name + " forward", "GB/s", {run, work, [&] { bench.stream.synchronize(); }},
+          {"a copy of the same size", traffic.work(work)});
 }
 
 }  // namespace

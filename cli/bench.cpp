@@ -2,6 +2,7 @@
 // its upper bound.
 #include "bench/machine.h"
 #include "bench/measure.h"
+#include "cli/bench_compare.h"
 #include "cli/bench_ranks.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -28,11 +29,11 @@ namespace {
 struct BenchArguments {
   std::string group = "all", config;
   std::vector<std::string> settings;  ///< key=value, override the configuration
-  std::string filter, json;
+  std::string filter, json, threshold = "5%";
   std::optional<std::string> device;
   bench::LaunchChoice launch;
   int ranks = 2;
-  bool weak = false;
+  bool weak = false, cold = false;
 };
 
 void print_header(Device device) {
@@ -112,11 +113,24 @@ int run_ranks(const BenchArguments& options) {
   return bench_ranks(bench);
 }
 
+int run_comparison(const BenchArguments& options) {
+  if (options.launch.any() || options.launch.repeats || !options.filter.empty() || options.device)
+    fail(ErrorKind::config, {"command line: bench compare takes only --threshold and --json", "",
+                             "leave out the other options"});
+  if (options.settings.size() > 1)
+    fail(ErrorKind::config,
+         {"command line: bench compare takes two files", "", "leave out " + options.settings[1]});
+  return bench_compare(options.config, options.settings.empty() ? "" : options.settings[0],
+                       options.threshold, options.json);
+}
+
 int run(const BenchArguments& options) {
   if (options.group == "ranks") return run_ranks(options);
+  if (options.group == "compare") return run_comparison(options);
   const std::optional<RunConfig> config = config_of(options);
   bench::Report report{Device::parse(config ? config->device : options.device.value_or("auto")),
                        print_row};
+  report.repeats = options.launch.repeats.value_or(bench::kUsualPairs);
   if (!options.json.empty()) {
     // After each row, so that nothing is lost when the time runs out.
     report.on_row = [&](const bench::Row& row) {
@@ -134,6 +148,13 @@ int run(const BenchArguments& options) {
           "--threads only to 'bench generators'",
           "", "name the group, for example: wellspring bench generators --batch 4096"});
   }
+  if (options.cold && options.group != "ops")
+    fail(ErrorKind::config, {"command line: --cold applies to 'bench ops'", "",
+                             "name the group: wellspring bench ops --cold"});
+  std::optional<bench::MemoryTraffic> flush;
+  if (options.cold)
+    report.flush = &flush.emplace(report.device, bench::MemoryTraffic::Kind::write,
+                                  bench::beyond_caches(report.device));
   const auto group = [&](const char* name, const auto& add) {
     if (options.group != "all" && options.group != name) return;
     fmt::print("{}\n", paint(Colour::bold, name));
@@ -145,6 +166,7 @@ int run(const BenchArguments& options) {
   });
   group("augmentation", [&] { bench::bench_augmentation(report, filter); });
   group("ops", [&] { bench::bench_ops(report, filter); });
+  group("files", [&] { bench::bench_files(report, filter); });
   group("train", [&] {
     ReadingView reading;
     if (config) {
@@ -171,21 +193,27 @@ Command add_bench(CLI::App& parent) {
       "bench",
       "measure generators, augmentation, operations and training steps against their upper bounds");
   auto options = std::make_shared<BenchArguments>();
-  app->add_option("what", options->group,
-                  "generators, augmentation, ops or train (default: all); ranks: the training step "
-                  "of a configuration with 1, 2, 4, ... processes on this machine, or with the "
-                  "ranks of a launcher")
-      ->check(CLI::IsMember({"all", "generators", "augmentation", "ops", "train", "ranks"}));
+  app->add_option(
+         "what", options->group,
+         "generators, augmentation, ops, files or train (default: all); ranks: the training step "
+         "of a configuration with 1, 2, 4, ... processes on this machine, or with the "
+         "ranks of a launcher; compare: the rates in two files of --json")
+      ->check(CLI::IsMember(
+          {"all", "generators", "augmentation", "ops", "files", "train", "ranks", "compare"}));
   app->add_option("config", options->config,
                   "train: configuration file (YAML) whose training step is measured on its "
                   "data, alternating with the same step on a resident batch (default: built-in "
                   "cases); generators: one generator, built in or ./NAME.h, which is compared with "
-                  "the built-in one of the same name");
+                  "the built-in one of the same name; compare: the earlier file");
   app->add_option("settings", options->settings,
-                  "key=value: overrides of the configuration, or parameters of the generator");
+                  "key=value: overrides of the configuration, or parameters of the generator; "
+                  "compare: the later file");
   app->add_option("--filter", options->filter,
                   "only rows whose names match this extended regular expression");
   app->add_option("--json", options->json, "also write the rows to this JSON file");
+  app->add_option("--threshold", options->threshold,
+                  "compare: smallest change that counts if it is also beyond the noise (default: "
+                  "5%); if a row is slower, the exit code is 5");
   app->add_option("--device", options->device,
                   "cpu, cuda, cuda:N or auto (default: device of the configuration, or auto)");
   bench::LaunchChoice& launch = options->launch;
@@ -200,11 +228,12 @@ Command add_bench(CLI::App& parent) {
                      "generators: CPU threads (0: as shown by `wellspring doctor`)");
   add_optional_whole(
       *app, "--repeats", launch.repeats, 1, 1000,
-      "generators and train: pairs of windows per row (default: 11; train: more if "
-      "they fit in 6 seconds); fewer than 6 give no interval; ranks: runs per number "
-      "of processes (default: 3)");
+      "pairs of windows per row, except of augmentation (default: 11; train: more if they fit in 6 "
+      "seconds); fewer than 6 give no interval; ranks: runs per number of processes (default: 3)");
   constexpr double kMostRanks = 4096;
   add_whole_option(*app, "--ranks", options->ranks, 1, kMostRanks, "ranks: most processes");
+  app->add_flag("--cold", options->cold,
+                "ops: empty the caches before each run; times then include one wait per run");
   app->add_flag("--weak", options->weak,
                 "ranks: train.batch is the batch of one process, not of all together");
   return {app, [options] { return run(*options); }};

@@ -19,7 +19,7 @@ inline constexpr const char* kConfigurationHelp =
     "configuration file (YAML) with the data, the network and the steps of a run, such as "
     "configs/quickstart.yaml; see `wellspring describe config`";
 
-// Each is defined in the file with its name.
+// Each function is defined in the file named after it.
 Command add_bench(CLI::App& parent);
 Command add_compile(CLI::App& parent);
 Command add_config(CLI::App& parent);

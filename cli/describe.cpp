@@ -24,7 +24,7 @@
 namespace wellspring::cli {
 namespace {
 
-/// All names, or the first and the last of many.
+/// All names or, if there are many, the first few and the last one.
 std::string class_text(const std::vector<std::string>& classes) {
   constexpr std::size_t kMost = 24, kFirst = 8;
   if (classes.size() <= kMost) return join(classes);
@@ -56,7 +56,7 @@ const char* type_name(ParamType type) {
   return "";
 }
 
-/// Prints text below a heading of the same or a smaller indent.
+/// Prints text below a heading that has the same or a smaller indent.
 void print_below(std::size_t indent, const std::string& text) {
   fmt::print("{}\n", fit(std::string(indent, ' ') + text, STDOUT_FILENO, indent));
 }
@@ -203,8 +203,8 @@ void print(const std::vector<AugmentEntry>& operations) {
 constexpr const char* kConfiguration = "config";
 constexpr const char* kAugmentation = "augment";
 
-/// All sections. The names of the augmentations replace their keys, which only `describe augment`
-/// prints.
+/// All sections. Augmentations appear by name only, because `describe augment` prints their
+/// keys.
 std::vector<ConfigSection> sections_without_augmentations() {
   std::vector<ConfigSection> sections;
   bool listed = false;
@@ -225,7 +225,7 @@ std::vector<ConfigSection> sections_without_augmentations() {
   return sections;
 }
 
-/// The sections at and below a path, "train" or "data.sources".
+/// The sections at and below a path such as "train" or "data.sources".
 std::vector<ConfigSection> sections_of(const std::string& path) {
   std::vector<ConfigSection> found;
   std::vector<std::string> known;

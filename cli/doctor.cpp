@@ -30,7 +30,7 @@ namespace {
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
-/// A compiler of generators in headers.
+/// Describes a compiler for header generators.
 std::string compiler_text(own::Compiler (*find)()) {
   try {
     const own::Compiler compiler = find();

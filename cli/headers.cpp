@@ -1,5 +1,5 @@
-// `wellspring headers FILE`: the text of the user's generators that a checkpoint or an exported file
-// stores.
+// `wellspring headers FILE`: prints or saves the user's generator headers that a checkpoint or an
+// exported file stores.
 #include "cli/command.h"
 #include "core/error.h"
 #include "core/io/files.h"
@@ -29,7 +29,7 @@ struct HeadersArguments {
   std::string file, out;
 };
 
-/// A JSON document of the program, and the file that contains it.
+/// A JSON document written by this program, and the file that contains it.
 struct Document {
   fs::path file;
   Json json;

@@ -1,5 +1,5 @@
-// `wellspring help`: prints the help of the program or a subcommand, and the manual page and bash
-// completion that are installed, all from the same options.
+// `wellspring help`: prints the help of the program or of a subcommand, or the manual page or bash
+// completion that an installation contains. All come from the same options.
 #include "cli/command.h"
 #include "core/error.h"
 #include "core/text/text.h"
@@ -78,7 +78,7 @@ void print_manual(const CLI::App& program) {
   fmt::print(".SH EXIT STATUS\n{}\n", troff(program.get_footer()));
 }
 
-/// Names of commands and options; arguments complete to files.
+/// Prints a completion of commands and options; other arguments complete to files.
 void print_completion(const CLI::App& program) {
   std::vector<std::string> names;
   std::string cases;
@@ -119,7 +119,7 @@ int run(const CLI::App& program, const HelpArguments& options) {
   if (options.manual) print_manual(program);
   if (options.completion) print_completion(program);
   if (options.manual || options.completion) return 0;
-  if (options.command.empty()) {  // program.help() would print that of `help`
+  if (options.command.empty()) {  // program.help() would print the help of `help`
     fmt::print("{}", program.get_formatter()->make_help(&program, program.get_name(),
                                                         CLI::AppFormatMode::Normal));
     return 0;

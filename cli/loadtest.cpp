@@ -1,5 +1,5 @@
-// `wellspring loadtest`: the rate of a data set alone, and how long an emulated accelerator
-// waits for it.
+// `wellspring loadtest`: measures the rate at which a data set yields samples without training, and
+// how long an emulated accelerator waits for them.
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/samples.h"
@@ -60,7 +60,7 @@ LoadTest measure(SampleOptions samples, const LoadTestArguments& options,
 }
 
 int run(const LoadTestArguments& options) {
-  consumer_rate(options.consumer);  // refuses it before data are opened
+  consumer_rate(options.consumer);  // refuses a bad rate before data is opened
   const bool sets_threads = std::ranges::any_of(
       options.samples.settings,
       [](const std::string& setting) { return setting.starts_with("threads="); });

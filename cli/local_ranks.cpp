@@ -40,10 +40,10 @@ sigset_t passed_signals() {
   return signals;
 }
 
-/// Ends with this rank's environment, in the new process.
+/// Sets the environment variables of the new process, which is rank `rank`.
 void become_rank(int rank, int ranks, int port, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) std::_Exit(1);  // it has already died
+  if (getppid() != parent) std::_Exit(1);  // the parent has already died
   const auto set = [](const char* name, const std::string& value) {
     setenv(name, value.c_str(), 1);
   };
@@ -72,7 +72,7 @@ class LocalRanks {
       if (WIFSIGNALED(status)) {
         tell(stderr, "wellspring: rank {} was ended by signal {} ({})\n", rank, WTERMSIG(status),
              strsignal(WTERMSIG(status)));
-        constexpr int kOfSignal = 128;  // as shells report it
+        constexpr int kOfSignal = 128;  // added to the signal, as in shells
         note_exit(kOfSignal + WTERMSIG(status), rank == 0);
       } else {
         note_exit(WEXITSTATUS(status), rank == 0);
@@ -83,34 +83,36 @@ class LocalRanks {
     for (const pid_t id : ids_)
       if (id > 0) kill(id, signal);
   }
-  /// Ends the ranks that have not followed a failed one.
+  /// Ends ranks that keep running after another has failed. SIGTERM ends ranks that wait for the
+  /// failed one to join; a rank that is writing a checkpoint has time to finish before SIGKILL.
   void press() {
-    constexpr std::chrono::seconds kPatience{10};
-    if (!failed_ || steady_clock::now() - pressed_ < kPatience) return;
+    constexpr std::chrono::seconds kBeforeKill{15};
+    if (!failed_ || steady_clock::now() < next_press_) return;
     send(pressure_);
-    pressed_ = steady_clock::now();
+    next_press_ = steady_clock::now() + kBeforeKill;
     pressure_ = SIGKILL;
   }
   bool all_ended() const { return ended_ == ids_.size(); }
   int exit_code() const { return exit_code_; }
 
  private:
-  /// Ranks that follow a failed one end with ErrorKind::runtime, so other codes are more
-  /// informative. 75 is a stop with a checkpoint.
+  /// Ranks that end because another one failed return ErrorKind::runtime, so any other code is more
+  /// informative. Code 75 means that a rank stopped with a checkpoint.
   void note_exit(int code, bool first) {
     constexpr int kStopped = 75, kFollowing = static_cast<int>(ErrorKind::runtime);
     const bool fails = code != 0 && code != kStopped;
     if (fails ? !failed_ || exit_code_ == kFollowing : first && !failed_) exit_code_ = code;
     if (!fails || failed_) return;
+    constexpr std::chrono::seconds kBeforeTerm{2};  // connected ranks notice a lost one at once
     failed_ = true;
-    pressed_ = steady_clock::now();
+    next_press_ = steady_clock::now() + kBeforeTerm;
   }
 
   std::vector<pid_t> ids_;  ///< by rank; 0: has ended
   std::size_t ended_ = 0;
   int exit_code_ = 0, pressure_ = SIGTERM;
   bool failed_ = false;
-  steady_clock::time_point pressed_;
+  steady_clock::time_point next_press_;
 };
 
 int wait_for(LocalRanks& ranks, const sigset_t& signals) {

@@ -77,7 +77,7 @@ std::string key_of(const CLI::App& subcommand, std::string word) {
   return word;
 }
 
-/// Refuses an unknown option of a subcommand with settings, such as --steps 5.
+/// Refuses an unknown option, such as --steps 5, if the subcommand takes settings.
 void expect_no_setting_as_option(const CLI::App& subcommand, int argc, char** argv) {
   if (subcommand.get_option_no_throw("settings") == nullptr) return;
   for (int i = 2; i < argc; ++i) {
@@ -105,7 +105,7 @@ void expect_no_setting_as_option(const CLI::App& subcommand, int argc, char** ar
   }
 }
 
-/// Names a missing argument with its meaning.
+/// Reports a missing argument together with its meaning.
 void expect_required(const CLI::App& subcommand) {
   for (const CLI::Option* option : subcommand.get_options())
     if (option->get_required() && option->count() == 0)

@@ -1,5 +1,5 @@
-// `wellspring new generator NAME`: writes the header of a generator to start from, its page and its
-// test.
+// `wellspring new generator NAME`: writes the header, page and test of a new generator, as a
+// starting point.
 #include "cli/command.h"
 #include "core/error.h"
 #include "core/io/files.h"
@@ -71,7 +71,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-/// The template with another name for the generator and its functor.
+/// The template, with the generator and its functor renamed.
 std::string renamed(const Template& original, const std::string& name) {
   std::string text(original.text);
   for (const char quote : {'"', '`'})

@@ -50,8 +50,8 @@ void add_output_option(CLI::App& app, const std::string& name, std::string& file
 /// Adds the arguments `checkpoint` and `settings` of commands that evaluate a network.
 void add_evaluation_arguments(CLI::App& app, std::string& checkpoint,
                               std::vector<std::string>& settings);
-/// The configuration in `settings`, or else the checkpoint's own one, with overrides. Error (config):
-/// a configuration in place of a checkpoint. `command`: the name of the command.
+/// The configuration in `settings`, or else the checkpoint's own, with overrides. Error (config): a
+/// configuration in place of a checkpoint. `command`: the name of the command.
 RunConfig evaluation_config(const std::string& command, const std::string& checkpoint,
                             std::vector<std::string> settings);
 
@@ -61,7 +61,7 @@ bool has_yaml_name(const std::string& file);
 /// Prints notes to standard error, one per line.
 void print_notes(const std::vector<std::string>& notes);
 
-/// The same without a default.
+/// Like add_whole_option, but without a default.
 template <class Whole>
 CLI::Option* add_optional_whole(CLI::App& app, const std::string& name, std::optional<Whole>& value,
                                 double low, double high, const std::string& help) {

@@ -29,7 +29,7 @@ struct PredictArguments {
   std::vector<std::string> settings;
 };
 
-/// "cat 97.1 %", "x 0.213 mm, y 0.4", "star, cross" for the labels that are present.
+/// "cat 97.1 %"; "x 0.213 mm, y 0.4"; or, for multi_label, the labels present: "star, cross".
 std::string prediction_text(const HeadSpec& head, std::span<const float> outputs) {
   std::vector<std::string> parts;
   if (head.is_embedding()) {

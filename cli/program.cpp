@@ -56,7 +56,7 @@ void note_that_memory_ended() {
   throw std::bad_alloc();
 }
 
-/// Any other call of std::terminate is a bug: abort to make it visible.
+/// Unless memory has run out, a call of std::terminate is a bug; abort() makes it visible.
 void end_with_words() {
   if (!memory_ended) std::abort();
   tell_no_memory();

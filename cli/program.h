@@ -6,7 +6,7 @@
 
 namespace wellspring::cli {
 
-/// Exit code after a signal: EX_TEMPFAIL of sysexits.h, on which batch systems requeue.
+/// Exit code after a signal: EX_TEMPFAIL of sysexits.h, after which batch systems requeue the job.
 inline constexpr int kInterruptedExitCode = 75;
 
 /// "wellspring" if PATH leads to this executable, otherwise its path, relative if it is below the
@@ -21,8 +21,8 @@ std::string shell_word(const std::string& word);
 /// it before anything else.
 void open_standard_streams();
 
-/// Raises the limit of open files as far as the system allows without privileges: each shard of a
-/// data set stays open, and the usual limit is 1024.
+/// Raises the limit on open files as far as the system allows without privileges, because each
+/// shard of a data set stays open and the usual limit is 1024.
 void allow_many_files();
 
 /// Discards output that cannot be delivered. Otherwise the program would retry at exit and be

@@ -24,7 +24,7 @@ bool is_of_target(const Score& score) {
   return score.what.find(kOf) != std::string::npos;
 }
 
-/// The heads with only the wanted scores, which are no longer marked as details.
+/// The heads, reduced to the wanted scores, which lose their mark as details.
 template <class Wanted>
 std::vector<HeadReport> with_scores(std::vector<HeadReport> heads, Wanted wanted) {
   for (HeadReport& head : heads) {
@@ -34,14 +34,14 @@ std::vector<HeadReport> with_scores(std::vector<HeadReport> heads, Wanted wanted
   return heads;
 }
 
-/// The first score of each of the first heads.
+/// The first `most` heads, each with only its first score.
 std::vector<HeadReport> first_scores(std::vector<HeadReport> heads, std::size_t most) {
   heads.resize(std::min(heads.size(), most));
   for (HeadReport& head : heads) head.scores.resize(std::min<std::size_t>(head.scores.size(), 1));
   return heads;
 }
 
-/// A line per regression target and a column per score.
+/// One line per regression target and one column per score.
 std::string target_table(const std::vector<Score>& scores) {
   std::vector<Line> lines = {{""}};
   const auto column_of = [&](const std::string& name) {

@@ -16,7 +16,7 @@ enum class Depth : std::uint8_t {
 
 /// "81.3 %".
 std::string percent(double fraction);
-/// Lines of cells in columns, each with a line break and an indent before it.
+/// Cells aligned in columns; each line begins with a line break and an indent.
 std::string aligned(const std::vector<std::vector<std::string>>& lines);
 /// Result of one held-out source: "shapes: accuracy 98.10 +- 0.21 % (best possible 99.00 %), loss
 /// 0.0710, 4096 samples". A summary of more than four scores, and any full result, continues with

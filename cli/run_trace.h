@@ -16,15 +16,15 @@ namespace wellspring::cli {
 
 class RunTrace {
  public:
-  /// Begins; does nothing if `file` is empty. `device`: as in a configuration. Error (runtime): the
+  /// Starts tracing, unless `file` is empty. `device`: as in a configuration. Error (runtime): the
   /// file cannot be created; (device): as in Device::parse.
   RunTrace(const std::string& file, const std::string& device);
   ~RunTrace();  ///< stops without writing
   RunTrace(const RunTrace&) = delete;
   RunTrace& operator=(const RunTrace&) = delete;
 
-  /// Writes the file, and a note to standard error if work of the GPU is missing in it. Error
-  /// (runtime): it cannot be written.
+  /// Writes the file, and a note to standard error if GPU work is missing from it. Error (runtime):
+  /// it cannot be written.
   void write();
 
  private:
@@ -32,7 +32,7 @@ class RunTrace {
 
   std::optional<Trace> trace_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, TraceTrack> tracks_;  ///< by device and stream
-  std::string missing_;  ///< why the trace has no work of the GPU
+  std::string missing_;  ///< why the trace contains no GPU work
 };
 
 }  // namespace wellspring::cli

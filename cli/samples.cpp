@@ -59,7 +59,7 @@ bool is_generator(const std::string& name) {
 /// The folder of a run contains pictures, but is not a data set.
 void refuse_run_folder(const std::string& name) {
   const std::filesystem::path configuration = std::filesystem::path(name) / "config.resolved.yaml";
-  std::error_code unreadable;  // then it is not a run
+  std::error_code unreadable;  // an unreadable folder is not a run
   if (std::filesystem::is_regular_file(configuration, unreadable))
     fail(ErrorKind::config,
          {fmt::format("command line: '{}' is the folder of a run", printable(name)), "",
@@ -67,7 +67,7 @@ void refuse_run_folder(const std::string& name) {
 }
 
 bool is_configuration(const std::string& name) {
-  std::error_code unreadable;  // then it is not a regular file
+  std::error_code unreadable;  // an unreadable path is not a regular file
   return has_yaml_name(name) || std::filesystem::is_regular_file(name, unreadable);
 }
 
@@ -79,8 +79,8 @@ bool is_configuration(const std::string& name) {
        name_advice(name, generator_names()) + "; or name a configuration file: configs/NAME.yaml"});
 }
 
-/// Reads the latents, one row per sample, from a NumPy file: the array of a .npy, or `latents` of an
-/// .npz. Their number is the number of samples.
+/// Reads the latents, one row per sample, from a NumPy file: the array in a .npy, or `latents` in
+/// an .npz. The number of rows is the number of samples.
 void read_latents(const std::string& file, const SampleInfo& info,
                   const std::optional<std::uint64_t>& count, SampleRange& range) {
   const std::filesystem::path path = file;

@@ -21,7 +21,7 @@ struct SampleOptions {
   std::vector<std::string> settings;  ///< "key=value"
   std::optional<std::uint64_t> count;
   bool plane = false;  ///< with the dense labels
-  std::string out;     ///< a file to write; it must not be one of those read
+  std::string out;     ///< a file to write; must differ from all files read
   // Generators only.
   std::optional<std::uint64_t> first, seed;
   std::optional<ImageSize> size;
@@ -34,7 +34,7 @@ struct SampleOptions {
   std::optional<std::string> split;
 };
 
-/// Adds all of them to `app`.
+/// Adds all of these options to `app`.
 void add_sample_options(CLI::App& app, SampleOptions& options, const std::string& count_help);
 
 /// True if the options name a generator rather than a configuration.
@@ -42,14 +42,14 @@ bool names_generator(const SampleOptions& options);
 
 /// Opens the samples that the options name. `count` returns the default of --count; 0 makes --count
 /// required, except with --split eval and for data sets. Errors (config): neither a generator, a
-/// configuration nor a data set; options of another kind; an output that is one of the files read;
-/// any error of the generator, configuration or data set.
+/// configuration nor a data set; options for a different kind; an output that is one of the files
+/// read; any error of the generator, configuration or data set.
 std::unique_ptr<SampleReader> open_samples(const SampleOptions& options,
                                            const std::function<std::uint64_t(SampleKind)>& count);
 
 /// Runs `make`, which reports the number of finished samples through its argument. Shows progress
 /// on standard error and prints the feed's notes. Returns false, with a message, if a signal
-/// interrupted it. `kept` says what `make` then leaves.
+/// interrupted it. `kept` describes what `make` leaves in that case.
 bool watch(const std::string& title, SampleReader& feed,
            const std::function<void(const std::function<void(std::uint64_t)>&)>& make,
            const std::string& kept = "nothing is kept");

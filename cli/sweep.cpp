@@ -47,8 +47,8 @@ struct SweepArguments {
   int jobs = 1;
 };
 
-/// Starts `wellspring train` in a process group of its own, so that a Ctrl-C reaches only the sweep,
-/// which passes it on. Its output goes to `log`.
+/// Starts `wellspring train` in its own process group, so that a Ctrl-C reaches only the sweep,
+/// which passes it on. The output of the run goes to `log`.
 pid_t start_training(const std::string& config, const std::vector<std::string>& overrides,
                      const fs::path& log) {
   std::vector<std::string> words = {"wellspring", "train", config};
@@ -80,7 +80,7 @@ pid_t start_training(const std::string& config, const std::vector<std::string>& 
   return child;
 }
 
-/// The error message at the end of a log: from its last line with "error:".
+/// The text of the last error message in a log.
 std::string last_error(const fs::path& log) {
   const std::string text = read_text(log);
   const std::size_t at = text.rfind("wellspring: error: ");
@@ -128,7 +128,7 @@ class Sweep {
     say(r, "started");
   }
 
-  /// Passes on a stop once: each run then writes a checkpoint and ends.
+  /// Passes an interrupt on to all runs, once: each then writes a checkpoint and ends.
   void pass_on_interrupt() {
     if (!interrupt_requested() || passed_on_) return;
     passed_on_ = true;

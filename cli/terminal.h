@@ -24,8 +24,8 @@ inline std::string paint(Colour colour, std::string_view text, int descriptor = 
   return "\x1b[" + std::to_string(static_cast<int>(colour)) + "m" + std::move(shown) + "\x1b[0m";
 }
 
-/// The text with its lines broken at spaces, if `descriptor` is a terminal, so that they fit;
-/// continuation lines begin with `indent` spaces. A longer word, such as a path, stays whole.
+/// If `descriptor` is a terminal, the text with lines broken at spaces to fit; continuation lines
+/// begin with `indent` spaces. A longer word, such as a path, stays whole.
 inline std::string fit(std::string_view text, int descriptor, std::size_t indent) {
   return is_terminal(descriptor) ? wrapped(text, terminal_columns(descriptor), indent)
                                  : std::string(text);

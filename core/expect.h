@@ -1,4 +1,4 @@
-// Internal contracts. Called by all code; host and device (no code on devices).
+// Internal contracts. Called by all code on host and device; checks nothing on devices.
 #pragma once
 
 namespace wellspring::detail {

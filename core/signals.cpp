@@ -12,7 +12,7 @@
 namespace wellspring {
 namespace {
 
-// Globals are a signal handler's only way to communicate; the library has no others.
+// Globals are a signal handler's only way to communicate; the library has no other globals.
 std::atomic<bool> requested{false};
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min();
 std::atomic<std::int64_t> first_interrupt{kNever};  ///< time in ns

@@ -12,14 +12,14 @@ namespace wellspring {
 struct Interrupted {};
 
 /// During its lifetime, signals that ask a program to end only raise a flag. A second SIGINT ends
-/// the process at once with status 130, as shells report it; SIGINTs within half a second of the
-/// first count as one, because timeout(1) and job managers signal the process and then its group.
-/// SIGHUP and SIGPIPE stay ignored if they were (nohup). At most one may exist at a time. Restores
-/// the previous handlers.
+/// the process immediately with status 130, as shells report it. SIGINTs within half a second of
+/// the first count as one, because timeout(1) and job managers signal the process and then its
+/// group. If SIGHUP or SIGPIPE was already ignored (nohup), it stays ignored. At most one guard may
+/// exist at a time. Restores the previous handlers.
 class SignalGuard {
  public:
   /// Messages that the handler writes to stderr; null: none. It writes `stopping` when the flag is
-  /// first raised and at the first SIGINT, `ended` before the second SIGINT ends the process.
+  /// first raised and at the first SIGINT, and `ended` before the second SIGINT ends the process.
   struct Words {
     const char* stopping = nullptr;  ///< both must outlive the guard
     const char* ended = nullptr;
@@ -28,7 +28,7 @@ class SignalGuard {
   SignalGuard() : SignalGuard(Words{}) {}
   /// `one_interrupt`: time during which further SIGINTs count as the first one.
   explicit SignalGuard(Words words, std::chrono::nanoseconds one_interrupt = kOneInterrupt);
-  /// Uses other messages from now on.
+  /// Replaces the messages.
   void say(Words words) noexcept;
   ~SignalGuard();
   SignalGuard(const SignalGuard&) = delete;

@@ -1,5 +1,5 @@
-// A file of named arrays that are filled in parallel, batch by batch, in any format. Called by
-// export; host only.
+// A file of named arrays, in any format. The arrays are filled in parallel, batch
+// by batch. Called by export; host only.
 #pragma once
 
 #include "core/io/bytes.h"
@@ -30,8 +30,8 @@ class ArrayFile {
   /// Opens an array that append() fills row by row.
   virtual Array open(const std::string& name, const ArraySpec& spec,
                      const ArrayMeaning& meaning = {}) = 0;
-  /// The same with an unknown number of rows; the first extent in `spec` is ignored. Except in HDF5
-  /// files, where several arrays may grow, it must be opened last.
+  /// The same for an unknown number of rows; ignores the first extent in `spec`. Must be opened
+  /// last, except in HDF5 files, where several arrays may grow.
   virtual Array open_growing(const std::string& name, const ArraySpec& spec,
                              const ArrayMeaning& meaning = {}) = 0;
   virtual void append(Array array, Bytes rows) = 0;
@@ -40,15 +40,15 @@ class ArrayFile {
   virtual std::vector<std::string> finish(const nlohmann::ordered_json& metadata) = 0;
 };
 
-/// Formats by file extension: .npz; .h5 or .hdf5.
-/// True if the name ends in `extension`, such as ".npz", in capitals or not.
+/// True if the name ends in `extension`, such as ".npz"; ignores case. is_npz accepts ".npz", and
+/// is_hdf5 accepts ".h5" and ".hdf5".
 bool has_extension(const std::filesystem::path& path, std::string_view extension);
 bool is_npz(const std::filesystem::path& path);
 bool is_hdf5(const std::filesystem::path& path);
 
-/// Starts the file. It appears at finish(); without that, nothing remains. Throws a config error
-/// for an unknown extension, a runtime error if it cannot be written. Only HDF5 files
-/// can be compressed.
+/// Starts the file, which appears at finish(); without finish(), nothing remains. Throws a
+/// config error for an unknown extension, and a runtime error if the file cannot be
+/// written. Only HDF5 files can be compressed.
 std::unique_ptr<ArrayFile> create_array_file(const std::filesystem::path& path,
                                              const Compression& compression = {});
 

@@ -23,7 +23,7 @@
 namespace wellspring {
 namespace {
 
-/// A part of a feed's samples: described as the feed describes them, and made by it.
+/// A shard's share of a feed: has the feed's description, but cannot make samples itself.
 class FeedPart final : public SampleReader {
  public:
   FeedPart(const SampleReader& feed, std::uint64_t count, std::size_t longest_location)
@@ -107,7 +107,7 @@ class ArrayShards {
         begun_(folder.samples()),
         shards_(folder.shards()) {}
 
-  /// Writes rows from `begin` on.
+  /// Writes the rows starting at `begin`.
   void write(const HostSamples& samples, std::int64_t begin) {
     while (begin < samples.count()) {
       if (!shard_) start();
@@ -119,13 +119,13 @@ class ArrayShards {
       if (shard_->left == 0) end();
     }
   }
-  /// Lists the shard whose checksum is being computed.
+  /// Adds the shard whose checksum is being computed to the index.
   void settle() {
     if (pending_.valid()) folder_.add(pending_.get());
   }
 
  private:
-  /// Samples per shard, so that it stays below kShardBytes.
+  /// Samples per shard; few enough to keep it below kShardBytes.
   std::uint64_t most_samples() const {
     BatchView none;
     none.layout = feed_.layout();
@@ -182,7 +182,7 @@ ExportReport export_array_shards(SampleReader& feed, const std::filesystem::path
   const ExportLayout& layout =
       find_export_layout(options.layout.empty() ? export_layouts().front().name : options.layout,
                          feed, path / shard_name(0, extension));
-  make_values(layout, feed, options.images);  // refuses before the folder is made
+  make_values(layout, feed, options.images);  // refuses before the folder is created
   nlohmann::ordered_json settings = feed.identity();
   settings["dense_labels"] = feed.layout().planes > 0;
   settings["shard_samples"] = options.shard_samples;

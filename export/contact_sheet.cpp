@@ -34,7 +34,7 @@ SampleLayout drawable(const SampleLayout& layout, std::uint64_t count) {
 /// Black for 0; other numbers get colours that make neighbouring numbers easy to tell apart.
 RgbColour colour_of_number(float number) {
   if (!(number > 0)) return {0, 0, 0};
-  constexpr float kGolden = 0.61803399f;  // turns from one hue to the next
+  constexpr float kGolden = 0.61803399f;  // step from one hue to the next, in turns
   const float turns = number * kGolden;
   const Rgb colour = hue_colour(turns - std::floor(turns), 0.35f, 1);
   const auto byte = [](float share) { return static_cast<std::uint8_t>(std::lround(255 * share)); };

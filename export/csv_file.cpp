@@ -118,7 +118,7 @@ class CsvFile final : public ArrayFile {
 
   AtomicFile file_;
   std::vector<Column> columns_;
-  std::string header_;  ///< until the first rows are written
+  std::string header_;  ///< header line; empty once it is written
 };
 
 }  // namespace

@@ -12,16 +12,16 @@
 
 namespace wellspring {
 
-/// SHA-256, as 64 hexadecimal digits, over the samples in order: the columns in the order of
-/// columns_of, x in f32, little-endian. Independent of the batch size.
+/// SHA-256 of the samples in order, as 64 hexadecimal digits. Columns are in the order of
+/// columns_of; x is little-endian f32. Independent of the batch size.
 std::string sample_digest(SampleReader& feed);
 /// The digest of a generator's samples, without augmentation.
 std::string sample_digest(Generator& generator, const SampleRange& range,
                           const SampleMaking& making = {});
 
 /// A report with this digest (`sha256`), the digest of each column (`columns`, including `source`,
-/// i32, and `sample`, i64), and everything needed to repeat it: SampleReader::identity, layout,
-/// making and program version. `progress` receives the number of finished samples.
+/// i32, and `sample`, i64), and everything needed to compute them again: SampleReader::identity,
+/// layout, making and program version. `progress` receives the number of finished samples.
 nlohmann::ordered_json digest_report(SampleReader& feed,
                                      const std::function<void(std::uint64_t)>& progress = {});
 

@@ -16,8 +16,8 @@ namespace wellspring {
 
 struct ExportReport {
   std::vector<std::string> arrays;  ///< names of the written arrays, or of the shards
-  SetOverflow overflow;  ///< items that did not fit into the rows of a set and were left out
-  int abandoned = 0;     ///< removed temporary files or folders of killed exports to the same path
+  SetOverflow overflow;       ///< items left out because they did not fit into the row of their set
+  int abandoned = 0;          ///< leftovers of killed exports to this path that were removed
   std::uint64_t resumed = 0;  ///< samples in shards that an earlier export had completed
   bool copied = false;        ///< the shards hold the image files of the samples, unchanged
 };
@@ -25,7 +25,7 @@ struct ExportReport {
 struct ExportOptions {
   /// A name from export_layouts(), or kWebDataset; "": the default for these samples.
   std::string layout = {};
-  /// Called with the number of written samples; an exception thrown by it ends the export.
+  /// Called with the number of samples written; if it throws, the export ends.
   std::function<void(std::uint64_t)> progress = {};
   ImageForm images = {};
   Compression compression = {};         ///< HDF5 only
@@ -44,8 +44,8 @@ struct ExportOptions {
 ///
 /// There is one array per column. x is [count, height, width, channels] or [count, features]; the
 /// other columns are [count] or [count, width]. `label` is i64, as PyTorch's losses require.
-/// `source` [count] is an index into `sources` of the metadata, and `sample` [count] is the id in
-/// that source. `location` u8 [count, W] exists if any samples are stored: SampleReader::location
+/// `source` [count] is an index into the metadata's `sources`, and `sample` [count] is the id in
+/// that source. If any samples come from files, `location` u8 [count, W] has SampleReader::location
 /// padded with zeros. `metadata` [] is JSON text with names, units, parameters, versions and seed.
 /// Sets are ragged: x is [all items, features], offsets is [count + 1], and sample i has items
 /// offsets[i] to offsets[i + 1]. HDF5 files repeat the metadata as attributes, and store x and
@@ -56,11 +56,11 @@ struct ExportOptions {
 ExportReport export_samples(SampleReader& feed, const std::filesystem::path& path,
                             const ExportOptions& options = {});
 
-/// The feed has made all of the samples that the metadata describe, or only some of them.
+/// Progress of the feed: it has made all samples that the metadata describe, or only some of them.
 enum class SamplesMade { all, some };
 
 /// Everything that describes the samples: identity, names, units, classes, parameters, version. If
-/// the feed has made only some of them, its count of left-out items is null.
+/// the feed has made only some of them, the count of left-out items is null.
 nlohmann::ordered_json export_metadata(const SampleReader& feed, const ExportOptions& options = {},
                                        SamplesMade made = SamplesMade::all);
 

@@ -44,12 +44,12 @@ struct ExportLayout {
 /// columns, calochallenge, jetnet, icecube, kinematics.
 const std::vector<ExportLayout>& export_layouts();
 
-/// The layout `name`; for "", the default for these samples in a file with this name. Throws a
-/// config error for an unknown name, or a community's layout for a file that is not HDF5.
+/// The layout called `name` or, for "", the default for these samples in a file with this name.
+/// Throws a config error for an unknown name, or for a community's layout if the file is not HDF5.
 const ExportLayout& find_export_layout(const std::string& name, const SampleReader& feed,
                                        const std::filesystem::path& path);
 
-/// The arrays of `layout`, which must be `columns` if `form` is not the default. Config errors.
+/// Arrays of `layout`, which must be `columns` if `form` is not the default. Throws config errors.
 std::unique_ptr<ValueArrays> make_values(const ExportLayout& layout, const SampleReader& feed,
                                          const ImageForm& images);
 

@@ -29,7 +29,7 @@ constexpr int kMostFilled = 3;  // up to this many lines get a tinted area
 /// Colours for all types of colour vision: M. Okabe, K. Ito, "Color Universal Design" (2008).
 constexpr RgbColour kColours[] = {{0, 114, 178}, {213, 94, 0},   {0, 158, 115}, {204, 121, 167},
                                   {230, 159, 0}, {86, 180, 233}, {0, 0, 0}};
-/// Solid, dashed, dotted: drawn pixels and period. Combined with the colours, 21 different lines.
+/// Solid, dashed, dotted: drawn pixels and period. With the colours, they give 21 different lines.
 constexpr int kStyles[][2] = {{1, 1}, {5, 9}, {2, 5}};
 
 RgbColour colour_of(std::size_t line) {
@@ -122,7 +122,7 @@ void HistogramSheet::count(const Sample& sample) {
   each([](const Entry& entry, std::size_t, double& added) { added += entry.weight; });
   each([&](const Entry& entry, std::size_t bin, double& added) {
     Bin& total = bins_[entry.feature][sample.line][bin];
-    total.sum += added;  // later entries of the same bin find 0 and add nothing
+    total.sum += added;  // later entries in the same bin find 0 and add nothing
     total.variance += added * added;
     added = 0;
   });

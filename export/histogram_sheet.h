@@ -11,8 +11,8 @@
 
 namespace wellspring {
 
-/// Fills and draws histograms of all features, with one line per class. If no origin gives the
-/// range of its values, the first samples set it; values outside count in the outermost bins.
+/// Fills and draws histograms of all features, with one line per class. If no origin gives a range
+/// of values, the first samples set it; values outside it count in the outermost bins.
 class HistogramSheet {
  public:
   HistogramSheet(const std::vector<SampleOrigin>& origins, const SampleLayout& layout);

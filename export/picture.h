@@ -61,8 +61,8 @@ class HeadingBlock {
 class PictureNames {
  public:
   explicit PictureNames(const std::vector<SampleOrigin>& origins);
-  /// The class of a sample, with its source if there are several. A label without a class is shown
-  /// as a number.
+  /// The class of a sample, with its source if there are several sources. A label
+  /// without a class is shown as a number.
   std::string of(std::size_t origin, std::int32_t label) const;
   /// Meaning of the numbers: "pictures can only show Latin letters: in photos, #3 is 'кот'". One
   /// line per source that has such numbers, with the first 40.

@@ -19,7 +19,7 @@ class SampleArrays {
  public:
   /// Opens the arrays of `feed.count()` samples in `file`. Both must outlive this object.
   SampleArrays(const SampleReader& feed, std::unique_ptr<ValueArrays> values, ArrayFile& file);
-  /// Writes the samples that follow those written before.
+  /// Writes the next samples, in order.
   void append(const HostSamples& samples);
 
  private:

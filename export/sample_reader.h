@@ -37,7 +37,7 @@ class SampleReader {
   virtual ~SampleReader() = default;
   /// Total number of samples.
   virtual std::uint64_t count() const = 0;
-  /// Columns of a sample, of any origin.
+  /// Columns of a sample, the same for all origins.
   virtual SampleLayout layout() const = 0;
   /// Indexed by Slot::source.
   virtual const std::vector<SampleOrigin>& origins() const = 0;
@@ -45,17 +45,17 @@ class SampleReader {
   virtual std::string location(const Slot& /*slot*/) const { return ""; }
   /// Length of the longest location in bytes; 0 if there are no stored samples.
   virtual std::size_t longest_location() const { return 0; }
-  /// Lets make() leave out samples at the beginning that need not be made: at most `samples`.
-  /// Returns their number; count() and identity() do not change. Call it before make().
+  /// Tells make() that the first `samples` samples are not needed. Returns how many of them it will
+  /// leave out, possibly none; count() and identity() do not change. Call it before make().
   virtual std::uint64_t skip(std::uint64_t /*samples*/) { return 0; }
   /// Reserves memory for a batch, loads resident data, makes all samples and passes them to `take`
   /// batch by batch; each batch overwrites the previous one. Call it at most once.
   virtual void make(const std::function<void(const HostSamples&)>& take) = 0;
-  /// True if the samples are the pixels of image files, which nothing resizes or converts. Then
-  /// make_files() can replace make(): its batches hold the files, and no x.
+  /// True if the samples are image files whose pixels are neither resized nor converted. Then
+  /// make_files() can replace make(): its batches hold the files instead of x.
   virtual bool has_files() const { return false; }
   virtual void make_files(const std::function<void(const HostSamples&)>& take);
-  /// Items that did not fit into the rows of a set, so far.
+  /// Items left out so far because they did not fit into the row of their set.
   virtual SetOverflow overflow() const = 0;
   /// Notes for the user after make(), one per line.
   virtual std::vector<std::string> notes() const { return {}; }
@@ -67,7 +67,7 @@ class SampleReader {
   virtual nlohmann::ordered_json identity() const = 0;
   /// How the samples are made (device, batch size); does not affect their values.
   virtual nlohmann::ordered_json making() const = 0;
-  /// Names of the generators of these samples, once or more; headers with their paths.
+  /// Names of the generators of these samples, possibly repeated; headers by their paths.
   virtual std::vector<std::string> generators() const { return {}; }
 };
 
@@ -103,10 +103,10 @@ class GeneratorReader final : public SampleReader {
   std::optional<SampleMaker> maker_;
 };
 
-/// Adds the versions of the generator and of the generators that it uses to an identity.
+/// Adds to an identity the versions of the generator and of all generators that it uses.
 void add_versions(nlohmann::ordered_json& identity, const SampleInfo& info);
 
-/// YAML lines as one line: "a: 1   b: 2".
+/// Joins YAML lines into one: "a: 1   b: 2".
 std::string one_line(const std::string& yaml);
 
 }  // namespace wellspring

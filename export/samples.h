@@ -23,7 +23,7 @@ struct SampleRange {
   std::vector<float> latents = {};  ///< [count, layout.latents], see given_latents(); empty: drawn
 };
 
-/// How to make samples, and whether to add dense labels. No other byte of a sample depends on it.
+/// Settings for making samples. Only `dense` affects the result: it adds a column of dense labels.
 struct SampleMaking {
   Device device = Device::cpu();
   std::int64_t batch = 64;
@@ -42,7 +42,7 @@ struct HostSamples {
   std::span<const float> x() const {
     return column(static_cast<const float*>(rows.x), rows.layout.elements());
   }
-  /// Number of items of each set; empty for other kinds.
+  /// Number of items in each set; empty for other kinds.
   std::span<const std::int32_t> items() const {
     return column<std::int32_t>(rows.count, rows.count == nullptr ? 0 : 1);
   }
@@ -91,7 +91,7 @@ class HostBatch {
 class SampleMaker {
  public:
   /// Plans and loads `generator`, which nothing else may use while the SampleMaker exists. The
-  /// batch size is at most `most_rows`, the total number of samples, unless that is 0.
+  /// batch size is at most `most_rows`, the total number of samples, unless `most_rows` is 0.
   explicit SampleMaker(Generator& generator, const SampleMaking& making = {},
                        std::uint64_t most_rows = 0);
 
@@ -102,7 +102,7 @@ class SampleMaker {
   /// Columns of a row.
   static SampleLayout layout(const Generator& generator, DenseLabels dense);
 
-  /// Items that did not fit into the rows of a set, so far.
+  /// Items left out so far because they did not fit into the row of their set.
   SetOverflow overflow() const { return batch_.overflow(); }
   /// The generator's notes for the user.
   const std::vector<std::string>& notes() const { return generator_.notes(); }
@@ -110,7 +110,7 @@ class SampleMaker {
  private:
   HostSamples make_batch(const SampleRange& range, std::uint64_t done, std::int64_t count,
                          const AugmentationPlan& augmentation);
-  /// The given latents of the samples from `done` on, in memory of the device; null: drawn.
+  /// Given latents of the samples starting at `done`, in device memory; null: drawn.
   const float* given(const SampleRange& range, std::uint64_t done, std::int64_t count);
 
   Generator& generator_;

@@ -1,6 +1,6 @@
-// A folder of shards, filled one by one and listed in an index, so that the same export continues
-// after its last complete shard. Called by the exports that write shards, and by data sets that read
-// such folders; host only.
+// A folder of shards, filled one by one and listed in an index, so that a repeated export
+// continues after its last complete shard. Called by the exports that write shards, and by data
+// sets that read such folders; host only.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -32,12 +32,12 @@ struct ShardEntry {
   std::string sha256;
 };
 
-/// Creates or continues a folder. One process at a time can have it.
+/// Creates or continues a folder. Only one process at a time can hold it.
 class ShardFolder {
  public:
-  /// `format`, `settings`: what the shards hold; an index with others is refused. Throws config
-  /// errors for a folder with other files, another export or changed shards, runtime errors if
-  /// files cannot be written or another process has the folder.
+  /// `format`, `settings`: contents of the shards; an index with different ones is refused. Throws
+  /// config errors for a folder with other files, another export or changed shards, and runtime
+  /// errors if files cannot be written or another process has the folder.
   ShardFolder(std::filesystem::path path, const std::string& format, std::string extension,
               nlohmann::ordered_json settings);
   ~ShardFolder();
@@ -45,11 +45,11 @@ class ShardFolder {
   bool complete() const;
   /// Samples in complete shards.
   std::uint64_t samples() const;
-  /// Removed temporary files of killed exports to this folder.
+  /// Number of removed temporary files that killed exports left in this folder.
   int abandoned() const;
   std::vector<std::string> names() const;
 
-  /// The path of shard `number`. Config error if it is one more than the index may list.
+  /// The path of shard `number`. Throws a config error if the index cannot list that many shards.
   std::filesystem::path path_of(std::size_t number) const;
   std::size_t shards() const;
   /// Lists a shard, which must be complete on disk.

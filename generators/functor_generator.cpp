@@ -104,7 +104,7 @@ void FunctorGeneratorBase::plan(MemoryPlan& memory, std::int64_t rows, DenseLabe
     refuse_plane(info_, "leave --plane out");
   }
   notes_.clear();
-  // Events take no augmentation.
+  // Events are not augmented.
   const LatentRoles roles = is_event_ ? LatentRoles{} : latent_roles(info_);
   plan_emission(memory, rows, dense, roles);
 }

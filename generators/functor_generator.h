@@ -12,7 +12,7 @@
 // and these hooks, if it names them in kHooks (sample_info.h):
 //
 //     double best_accuracy() const;
-//     std::vector<std::string> notes(SampleShape) const;    notes of plan() to the user
+//     std::vector<std::string> notes(SampleShape) const;    notes from plan() to the user
 //     static std::unique_ptr<Generator> instead(const Params&, SampleShape, const Generators&);
 //                                                           the generator of another functor that
 //                                                           serves these parameters, or null
@@ -113,7 +113,7 @@ class FunctorGeneratorBase : public Generator {
   /// `info` does not contain the layout yet. Throws config errors.
   FunctorGeneratorBase(SampleInfo info, const SampleLayout& layout, const FunctorTruth& truth);
 
-  /// Reserves the memory of emission. `roles`: how augmentation maps the latents.
+  /// Reserves memory for emission. `roles`: how augmentation maps the latents.
   virtual void plan_emission(MemoryPlan& memory, std::int64_t rows, DenseLabels dense,
                              const LatentRoles& roles) = 0;
   /// Enqueues the launches. `call.seed` is the key of the generator.

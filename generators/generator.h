@@ -38,7 +38,7 @@ class Generator {
   /// The best mean accuracy that any classifier of x can reach, if known.
   std::optional<double> best_accuracy() const { return info().best_result("accuracy"); }
 
-  /// Reserves the memory of emission for batches of up to `rows` rows, with or without dense
+  /// Reserves memory for emission in batches of up to `rows` rows, with or without dense
   /// labels: drawn scenes, canvases, fields, tables. A generator belongs to one plan; planning
   /// again moves it to the new plan. Throws config errors if a table cannot be made or if there are
   /// no dense labels.
@@ -63,7 +63,7 @@ class Generator {
 struct GeneratorEntry;
 using Generators = std::vector<GeneratorEntry>;
 
-/// A generator in the registry, without parameters.
+/// A generator in the registry, before it is given parameters.
 struct GeneratorEntry {
   std::string name;
   int version;
@@ -76,7 +76,7 @@ struct GeneratorEntry {
                                       const Generators& others);
   const Generators* others = nullptr;  ///< set by the registry
 
-  /// `size`: of images; ignored for events. Throws the config errors of ParamTable::set.
+  /// `size`: image size; ignored for events. Throws the config errors of ParamTable::set.
   std::unique_ptr<Generator> make(const std::vector<ParamSetting>& settings, ImageSize size) const {
     return maker(settings, size, *others);
   }

@@ -13,8 +13,8 @@ namespace wellspring {
 
 namespace {
 
-/// Values that a latent can be set to. A law without bounds, whose range is merely its reach, allows
-/// all finite values of the right sign.
+/// Values that a latent can be set to. An unbounded law, whose range is only what samples reach,
+/// allows all finite values of the right sign.
 struct Allowed {
   float low, high;
 

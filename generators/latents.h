@@ -20,9 +20,9 @@ struct LatentInfo {
   std::string help;                     ///< meaning, with its zero and its direction
   std::string unit;                     ///< "" if dimensionless
   float low = 0, high = 1;              ///< range, including both ends
-  LatentRole role = LatentRole::fixed;  ///< how augmentation transforms it; a position_y follows
-                                        ///< its position_x, an object's length follows both, a
-                                        ///< wave's angle and phase follow its period; the unit
+  LatentRole role = LatentRole::fixed;  ///< how augmentation transforms it. List a position_y after
+                                        ///< its position_x, an object's length after both, and a
+                                        ///< wave's angle and phase after its period. The unit
                                         ///< "image side" marks fractions
   LatentEnds ends = LatentEnds::reached;
 

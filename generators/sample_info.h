@@ -34,7 +34,7 @@ struct ValueInfo {
 struct PlaneInfo {
   enum class Kind : std::uint8_t {
     number,        ///< index of the visible object, starting at 1
-    class_number,  ///< index of its class + 1
+    class_number,  ///< class index + 1
     depth,         ///< distance of the visible object, above 0
   };
   std::string name;
@@ -43,8 +43,8 @@ struct PlaneInfo {
   Kind kind = Kind::number;
 };
 
-/// Upper bound of the number of random blocks (Philox, four words each) per sample, for square images
-/// without augmentation. Includes pixels beyond the border that complete a run.
+/// Upper bound of the number of random blocks (Philox, four words each) per sample, for square
+/// images without augmentation. Includes pixels beyond the border that complete a run.
 struct DrawBudget {
   std::int64_t scene = 0;  ///< blocks to draw the scene or the event
   std::int64_t part = 0;   ///< blocks to prepare a part of the image
@@ -53,8 +53,8 @@ struct DrawBudget {
   bool cached = false;     ///< true: a cached state may reduce the number of blocks
 };
 
-/// The best mean result of any predictor of the label or the targets, known in closed form or from an
-/// exact likelihood.
+/// The best mean result of any predictor of the label or the targets, known in
+/// closed form or from an exact likelihood.
 struct BestResult {
   std::string metric;  ///< name in reports, such as "accuracy" or "rmse of theta0"
   double value = 0;    ///< a fraction, or in the unit of the prediction

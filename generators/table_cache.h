@@ -1,6 +1,6 @@
-// Tables that take long to compute (categories, densities, calibrations) are made once per machine
-// and cached in files. Each file is named by the hash of everything that its bytes depend on. Used
-// by generators' host code; host only.
+// Tables that take a long time to compute (categories, densities, calibrations) are made once per
+// machine and cached in files. Each file is named after the hash of everything that its bytes
+// depend on. Used by generators' host code; host only.
 //
 // The folder is $WELLSPRING_CACHE, or $XDG_CACHE_HOME/wellspring, or ~/.cache/wellspring. A file is
 // written completely or not at all. It contains the SHA-256 of its bytes, and a damaged file is

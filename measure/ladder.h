@@ -19,7 +19,7 @@
 
 namespace wellspring {
 
-/// One way to run the step. The first rung is the ceiling, the last one is what the user runs.
+/// One way to run the step. The first rung is the ceiling; the last one is what the user runs.
 struct Rung {
   std::string name = {};   ///< "decoded rows in host memory"
   std::string stage = {};  ///< addition to the rung before: "decoding"; the first adds nothing

@@ -35,8 +35,8 @@ configured_with_cuda() {
   [[ -f "$1/CMakeCache.txt" ]] && grep -q "^WELLSPRING_CUDA:[A-Z]*=$2\$" "$1/CMakeCache.txt"
 }
 
-# place_in LOG: prints the progress of the work that writes LOG: its last "12/345" (ninja, ctest) as "  3% 12/345",
-# otherwise its last line.
+# place_in LOG: prints the progress that LOG records: the last "12/345" in it (ninja, ctest) as "  3% 12/345",
+# otherwise the last line.
 place_in() {
   local counts
   counts="$(tail -c 4000 "$1" | tr '\r' '\n' |
@@ -53,11 +53,11 @@ place_in() {
 redraws() { [[ -t 1 && "${TERM:-dumb}" != dumb ]]; }
 
 # watch_log LOG: shows the progress until the caller kills it. On a terminal it redraws one line, cut to the width;
-# otherwise it prints a line every $progress_seconds if something has changed. It polls every $progress_tick.
+# otherwise it prints a line every $progress_seconds if the progress has changed. It polls every $progress_tick.
 progress_seconds=30 progress_tick=1
 watch_log() {
   local shown='' text columns=80 size idle begin=$SECONDS told=$SECONDS
-  exec {idle}<> <(:)  # nothing writes to it, so reading from it sleeps without a process
+  exec {idle}<> <(:)  # nothing writes to this pipe, so a read from it sleeps without starting a process
   while kill -0 "$$" 2>/dev/null; do
     read -r -t "$progress_tick" -u "$idle" || true
     if redraws; then
@@ -74,7 +74,7 @@ watch_log() {
   done
 }
 
-# with_progress LOG COMMAND...: sends its output to LOG and shows the progress; returns its exit status.
+# with_progress LOG COMMAND...: sends the command's output to LOG, shows the progress, returns the exit status.
 with_progress() {
   local log="$1" status=0 watcher
   shift
@@ -89,7 +89,7 @@ with_progress() {
   return "$status"
 }
 
-# run_quietly LOG COMMAND...: sends its output to LOG; shows the end of LOG on failure.
+# run_quietly LOG COMMAND...: sends the command's output to LOG; shows the end of LOG on failure.
 run_quietly() {
   local log="$1"
   if ! with_progress "$@"; then

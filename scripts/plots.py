@@ -5,7 +5,7 @@ import math
 COLOURS = ["#1b6ca8", "#d1495b", "#2e8b57", "#8a5fbf", "#d98e04", "#008b8b", "#7a4b2a", "#444444", "#c2185b",
            "#5a7d00", "#0b3954"]
 
-MOST_COLUMNS = 12  # maximum number of labels per axis
+MOST_COLUMNS = 12  # largest number of labels per axis
 
 
 def begin(width, height, title, left):
@@ -22,7 +22,7 @@ def line(x0, y0, x1, y1, colour, width=1, dashes=""):
 
 
 def decade_marks(low, high):
-    """Marks of a logarithmic axis from low to high: powers of ten, and more marks between them if there are few."""
+    """Ticks of a logarithmic axis from low to high: powers of ten and, if there are few of them, ticks in between."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     steps = [1] if last - first > 3 else [1, 2, 5] if high > 4 * low else [0.9, 1, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 7]
     marks = [step * 10.0**power for power in range(first, last + 1) for step in steps]
@@ -32,7 +32,7 @@ def decade_marks(low, high):
 
 
 def apart(places, step, most):
-    """Moves ascending positions at least `step` apart and, if there is room, below `most`."""
+    """Moves ascending positions so that they are at least `step` apart and, if there is room, below `most`."""
     moved = []
     for place in places:
         moved.append(max(place, moved[-1] + step) if moved else place)
@@ -43,8 +43,8 @@ def apart(places, step, most):
 
 
 def curves_svg(title, x_label, y_label, curves, levels=None):
-    """A plot with two logarithmic axes. curves: {name: [(x, y) or (x, y, lowest, highest)]}, the latter with an error
-    bar. levels: {name: y}: dashed lines across the plot, in the colour of the curve with that name or in grey."""
+    """A plot with two logarithmic axes. curves: {name: [(x, y) or (x, y, lowest, highest)]}; the second form has an
+    error bar. levels: {name: y}: dashed lines across the plot, in the colour of the curve with that name, or grey."""
     levels = levels or {}
     width, height, left, right, top, bottom = 760, 460, 70, 150, 36, 50
     xs = [point[0] for curve in curves.values() for point in curve]

@@ -44,7 +44,7 @@ std::vector<CacheTier> read_tiers(const ConfigNode& list) {
   for (const ConfigNode& node : list.elements()) {
     CacheTier tier = node.read(tier_table());
     if (!node.has("fraction")) tier.fraction = left;
-    constexpr double kRounding = 1e-9;  // error of a sum of a few fractions
+    constexpr double kRounding = 1e-9;  // rounding error of a few added fractions
     if (tier.fraction < kLeastFraction || tier.fraction > left + kRounding)
       node.refuse(fmt::format("fraction: {:g}, but earlier tiers leave {:g} of the rows",
                               tier.fraction, left),

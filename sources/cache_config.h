@@ -14,9 +14,9 @@
 
 namespace wellspring {
 
-/// Config errors: an unknown word, fractions above 1 in all, a path for a tier that is not on disk,
-/// or no path for one that is. A tier without `fraction` takes the rows that the tiers before it
-/// leave.
+/// Config errors: an unknown word, fractions that sum to more than 1, a path for a tier that is not
+/// on disk, or a disk tier without a path. A tier without `fraction` takes the rows that the
+/// earlier tiers leave.
 std::vector<CacheTier> read_cache(const ConfigNode& source);
 void write_cache(ConfigWriter& writer, const std::vector<CacheTier>& tiers);
 /// The sections of the key, for `describe`.

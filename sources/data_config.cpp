@@ -57,8 +57,8 @@ bool is_event(const SourceSpec& spec) {
          find_generator(spec.generator).kind != SampleKind::image;
 }
 
-/// Refuses settings that would give identical views, or copies of a sample that look like different
-/// samples.
+/// Refuses settings that would make all views of a sample identical. Also refuses repeats, because
+/// the copies of a sample would count as different samples.
 void expect_views_differ(const ConfigNode& node, std::uint32_t views, const SourceConfig& source) {
   if (views == 1) return;
   const std::string problem = fmt::format("views: {}, but source '{}' ", views, source.spec.name);
@@ -87,7 +87,7 @@ void expect_repeats_differ(const ConfigNode& node, const SourceConfig& source) {
                   : "the same images would be repeated; add augment, or remove repeats");
 }
 
-/// Reads `normalise` of an event generator. If the generator makes images, they are not scaled.
+/// Reads `normalise` of an event generator. If the generator makes images, they are not normalised.
 void read_event_scaling(const ConfigNode& node, SourceConfig& source, const Augmentations& shared,
                         ImageSize size) {
   const SourceSpec& spec = source.spec;
@@ -143,7 +143,7 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
   expect_repeats_differ(node, source);
   Normalisation& normalisation = source.augmentations.normalisation;
   if (spec.kind == SourceKind::generator && normalisation.choice == Choice::by_default)
-    normalisation.choice = Choice::given;  // colours stay as they are
+    normalisation.choice = Choice::given;  // colours are unchanged
   Augmentations checked = source.augmentations;
   // Files may contain events or sets; their source checks that.
   if (spec.kind == SourceKind::files) checked.normalisation = {};
@@ -363,7 +363,7 @@ void write_format_settings(ConfigWriter& writer, const std::vector<ParamSetting>
 
 void write_data(ConfigWriter& writer, const DataConfig& data) {
   writer.section("data", [&] {
-    // Left out if default, so that the identity of runs without them stays the same.
+    // Default values are left out, so that the identity of runs without these keys is unchanged.
     writer.table(
         data_table(), data,
         {data.views == 1 ? "views" : "", data.channels == Channels::automatic ? "channels" : ""});
@@ -377,14 +377,14 @@ void write_data(ConfigWriter& writer, const DataConfig& data) {
         writer.element(i, [&] { write_point(writer, data.schedule[i], data); });
       }
     });
-    // Left out if off, so that the identity of runs without mixing stays the same.
+    // Left out if off, so that the identity of runs without mixing is unchanged.
     if (data.mix.on()) writer.section("mix", [&] { writer.table(mix_table(), data.mix); });
   });
 }
 
 namespace {
 
-/// Sections of `place` ("data", "data.sources[]") for the augmentation of images.
+/// Configuration sections of `place` ("data", "data.sources[]") for the augmentation of images.
 void append_looking(std::vector<ConfigSection>& sections, const std::string& place) {
   std::vector<ParamRow> rows = reading_table().rows();
   ParamRow list;

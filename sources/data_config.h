@@ -23,8 +23,8 @@ struct SourceConfig {
 
 /// Channels of images.
 enum class Channels : std::uint8_t {
-  automatic = 0,  ///< as the files are; 3 for generators
-  one = 1,        ///< luma of colours
+  automatic = 0,  ///< as in the files; 3 for generators
+  one = 1,        ///< luma of colour images
   three = 3,
 };
 

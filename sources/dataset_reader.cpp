@@ -15,7 +15,7 @@
 namespace wellspring {
 namespace {
 
-constexpr std::int64_t kBatchBytes = std::int64_t{16} << 20;  ///< pixels or files of a batch
+constexpr std::int64_t kBatchBytes = std::int64_t{16} << 20;  ///< pixels or files per batch
 constexpr std::int64_t kMostRows = 4096;                      ///< per batch
 
 SampleOrigin origin_of(const Dataset& data, const std::string& name, const SampleLayout& layout) {
@@ -31,7 +31,7 @@ SampleOrigin origin_of(const Dataset& data, const std::string& name, const Sampl
   return origin;
 }
 
-/// The slots of data set rows from `begin` on.
+/// The slots of `rows` data set rows, starting at `begin`.
 std::vector<Slot> slots_of(std::int64_t begin, std::int64_t rows) {
   std::vector<Slot> slots(static_cast<std::size_t>(rows));
   for (std::size_t b = 0; b < slots.size(); ++b) {

@@ -1,5 +1,5 @@
-// Reads the rows of a data set in their order, as stored: for export, digest, preview and stats of
-// a path. Called by the command line; host only.
+// Reads the rows of a data set in order and as stored, for export, digest, preview and stats of a
+// path. Called by the command line; host only.
 #pragma once
 
 #include "export/sample_reader.h"
@@ -16,8 +16,8 @@ namespace wellspring {
 
 class DatasetReader final : public SampleReader {
  public:
-  /// Rows [first, first + count), by default all from `first` on. Throws the errors of open_dataset,
-  /// and config errors if the data set has fewer rows, or images of their own sizes (canvas).
+  /// Rows [first, first + count); by default, all starting at `first`. Throws the errors of
+  /// open_dataset, and config errors: too few rows, or images that keep their own sizes (canvas).
   DatasetReader(const DatasetRequest& request, std::uint64_t first,
                 std::optional<std::uint64_t> count);
 
@@ -42,7 +42,7 @@ class DatasetReader final : public SampleReader {
  private:
   /// Writes data set row `row` into row `b` of the batch.
   void read_row(RowReader& reader, std::int64_t row, const BatchView& batch, std::int64_t b) const;
-  /// Number of rows from `begin` on whose files fill a batch.
+  /// Number of rows, starting at `begin`, whose files fill a batch.
   std::int64_t rows_of_files(std::int64_t begin) const;
 
   DatasetRequest request_;

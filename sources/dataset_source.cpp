@@ -14,7 +14,7 @@
 namespace wellspring {
 namespace {
 
-/// Resident data are uploaded through two page-locked buffers: one is copied, one is being filled.
+/// Resident data go through two page-locked buffers: while one is copied, the other is filled.
 constexpr std::int64_t kUploadPieceBytes = std::int64_t{16} << 20;
 constexpr int kUploadPieces = 2;
 
@@ -184,7 +184,7 @@ void DatasetSource::cache_streamed() {
 }
 
 std::string DatasetSource::cache_key() const {
-  // A held-out source may have the name of its training source, but is not shuffled.
+  // A held-out source may share the name of its training source; `shuffle` tells them apart.
   return fmt::format("{} {} {} {} {} {}", name(), spec_.path, spec_.rows, spec_.limit_per_class,
                      spec_.shuffle, data_->size());
 }

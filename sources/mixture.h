@@ -41,7 +41,7 @@ class Mixture {
   /// invalid weight, or too many sources; a data error for a class name that is not UTF-8.
   void add(std::unique_ptr<Source> source, MixtureEntry entry, const ConfigLocation& place = {});
   /// Weights over the run: linear between the points, constant before the first and after the last.
-  /// Every point has a weight for every source, in their order. Throws config errors for a missing
+  /// Every point has one weight per source, in source order. Throws config errors for a missing
   /// weight, a point out of order or outside the run, or weights that are not shares.
   void set_schedule(std::vector<SchedulePoint> points);
 
@@ -89,7 +89,7 @@ class Mixture {
   std::vector<std::string> notes() const;
 
  private:
-  /// Throws a config error if `share` divides the views of a sample, or if they would be identical.
+  /// Throws a config error if `share` splits a sample's views, or if the views would be identical.
   void expect_views(const Share& share) const;
 
   std::uint64_t seed_;

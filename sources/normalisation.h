@@ -1,5 +1,5 @@
-// Automatic normalisation of events and sets: measures the mean and deviation of every feature and
-// global; all sources of a run get the same scaling. Called by training and exports; host only.
+// Automatic normalisation of events and sets: measures each feature's and global's mean and
+// deviation. All sources of a run get the same scaling. Called by training and exports; host only.
 #pragma once
 
 #include "core/work_watch.h"
@@ -13,14 +13,14 @@
 
 namespace wellspring {
 
-/// For larger data sets, only this many rows, evenly spread, are measured.
+/// Largest number of rows to measure; in larger data sets, they are evenly spread.
 inline constexpr std::int64_t kMeasuredRows = 100'000;
-/// Measured samples of a generator: ids from kFirstMeasuredSample, neither trained on nor held out.
+/// Number of generator samples to measure, at ids that are neither trained on nor held out.
 inline constexpr std::int64_t kMeasuredSamples = 16'384;
 inline constexpr std::uint64_t kFirstMeasuredSample = std::uint64_t{1} << 49;
 
 /// With more features than this, such as the cells of a calorimeter, all share one mean and
-/// deviation; otherwise a rarely hit cell would be magnified.
+/// standard deviation; otherwise a rarely hit cell would be magnified.
 inline constexpr int kMostMeasuredAlone = 256;
 
 /// Means and standard deviations over existing items; the deviation of a constant counts as 1. The
@@ -45,9 +45,9 @@ std::string settle_normalisation(DataConfig& data, Mixture& training,
 
 /// Choices that adopt_normalisation() replaces.
 enum class Adopt : std::uint8_t { defaults, defaults_and_auto };
-/// Takes the scaling that a network was trained with from its configuration, so that its inputs
-/// stay the same: the scaling of the source with the same name, or else of the run. Takes nothing
-/// that does not fit samples of this layout.
+/// Adopts the scaling that a network was trained with, as its configuration gives it, so that its
+/// inputs stay the same: the scaling of the source with the same name, or else of the run. Adopts
+/// nothing that does not fit samples of this layout.
 void adopt_normalisation(DataConfig& data, const SampleLayout& layout,
                          const std::string& trained_yaml, Adopt which);
 

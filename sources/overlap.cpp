@@ -13,8 +13,8 @@
 namespace wellspring {
 namespace {
 
-/// Digests of rows 0, step, 2 step, ... of a data set; "" if a row cannot be read; that error is
-/// reported when the row is needed.
+/// Digests of rows 0, step, 2 step, ... of a data set; "" for a row that cannot be read. That error
+/// is reported when the row is needed.
 struct Digests {
   std::int64_t step = 1;
   std::vector<std::string> digest;

@@ -14,8 +14,8 @@ namespace wellspring {
 
 class ProceduralSource final : public Source {
  public:
-  /// Training uses ids from 0 up, evaluation from here. No run reaches 2^48 samples (at ten million
-  /// per second it would take eleven months), so the two never meet.
+  /// Training uses ids starting at 0, evaluation ids starting here. No run reaches 2^48 samples (at
+  /// ten million per second it would take eleven months), so the two never meet.
   static constexpr std::uint64_t kFirstEvaluationSample = std::uint64_t{1} << 48;
 
   struct Settings {

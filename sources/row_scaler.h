@@ -15,8 +15,8 @@ namespace wellspring {
 
 class RowScaler {
  public:
-  /// `where`: the source, for messages. Call it before plan(). Throws a config error if the numbers
-  /// of values do not fit the layout.
+  /// `where`: the source, for messages. Call it before plan(). Throws a config error if the number
+  /// of values does not fit the layout.
   void set(const Normalisation& values, const SampleLayout& layout, const std::string& where);
   bool on() const { return !columns_.empty(); }
   void plan(MemoryPlan& memory, const std::string& source);

@@ -64,12 +64,12 @@ class Source {
   /// Only for sources that stream from files. Called once, after load. `assignment` has its table
   /// in host memory and stays valid as long as the source uses it.
   virtual void start(const SlotAssignment& /*assignment*/, std::uint32_t /*index*/) {}
-  /// Called before `count` steps from `step` on are launched together: makes `stream` wait until
-  /// their data is on the device. Throws the data errors of the decoding threads; the caller may try
-  /// again with fewer steps.
+  /// Called before `count` steps, starting at `step`, are launched together. Makes `stream` wait
+  /// until their data is on the device. Throws the data errors of the decoding threads; the caller
+  /// may try again with fewer steps.
   virtual void before_step(Stream& /*stream*/, std::uint64_t /*step*/, std::uint64_t /*count*/) {}
-  /// Called after these steps were launched on `stream`: frees their data for reuse when they are
-  /// done.
+  /// Called after these steps were launched on `stream`: frees their data for reuse once the steps
+  /// have run.
   virtual void after_step(Stream& /*stream*/, std::uint64_t /*step*/, std::uint64_t /*count*/) {}
 };
 

@@ -82,8 +82,8 @@ struct SourceContext {
   NodeRanks node = {};                    ///< ranks that share caches
 };
 /// The seed of a source: its own, or one derived from the run's seed and the source's name. Sources
-/// of one run share no random numbers, and adding a source changes no other. Below 2^63, as `export
-/// --seed` requires.
+/// of one run share no random numbers, and adding a source does not affect the others. Below 2^63,
+/// as `export --seed` requires.
 std::uint64_t source_seed(const SourceSpec& spec, std::uint64_t run_seed);
 /// Throws config errors for the entry and data errors for the files.
 std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext& context);

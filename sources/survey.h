@@ -1,4 +1,4 @@
-// Determines from files how a source should read them: its keys, and the figures that a
+// Determines how a source should read the given files: its keys, and the figures that a
 // configuration depends on. Called by train/suggested_config.h; host only.
 #pragma once
 
@@ -53,7 +53,7 @@ namespace detail {
 /// Files next to `path` with its extension, by name: validation files first, then test files.
 std::vector<std::filesystem::path> held_out_siblings(const std::filesystem::path& path);
 
-/// Add keys to `survey`; errors (data).
+/// Both add keys to `survey`. Errors (data).
 void survey_images(DataSurvey& survey, const WorkWatch& watch);
 void survey_arrays(DataSurvey& survey, const std::string& format, const WorkWatch& watch);
 

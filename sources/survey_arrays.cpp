@@ -1,5 +1,5 @@
-// Files of arrays: which array holds the rows, which the labels or regression targets, and which
-// are held out.
+// Files of arrays: finds the array of rows, the array of labels or regression targets, and the
+// arrays that are held out.
 #include "core/error.h"
 #include "core/signals.h"
 #include "core/text/plural.h"
@@ -53,7 +53,7 @@ class ArraySurvey {
 
   void run() {
     const FoundArray* const rows = find_rows();
-    if (rows == nullptr) return;  // the layouts of other programs, or an error when it is opened
+    if (rows == nullptr) return;  // another program's layout, or an error that opening reports
     add_range(*rows);
     const auto [count, images] = open_rows();
     const bool given = survey_.find("labels") != nullptr || survey_.find("latents") != nullptr ||
@@ -241,9 +241,9 @@ class ArraySurvey {
     return fitting == 1 && !npy_ ? only : nullptr;
   }
 
-  /// True for whole numbers that are few enough to be classes. Refuses integers that may be targets.
+  /// True if all are whole numbers with few distinct values. Refuses integers that may be targets.
   bool are_classes(const NumberArray& array, bool images) const {
-    constexpr std::size_t kRowsPerClass = 10;  // in the mean, of floats that count as classes
+    constexpr std::size_t kRowsPerClass = 10;  // on average, for real numbers to be classes
     std::vector<double> values(static_cast<std::size_t>(array.rows()));
     array.read(0, array.rows(), values.data());
     const bool whole = std::ranges::all_of(

@@ -72,7 +72,7 @@ std::string training_split(const std::set<std::string>& names) {
   return split;
 }
 
-/// Figures of decoded images.
+/// Statistics of the decoded images.
 struct ImageScan {
   std::vector<int> short_sides;
   int width = 0, height = 0;  ///< size of the first image
@@ -196,8 +196,8 @@ ImageSet open_training(const DataSurvey& survey, const ImagePlace& place, bool& 
   }
 }
 
-/// Held-out files with the classes of training: a split next to the training split, or an archive
-/// next to the training archive.
+/// Held-out files with the same classes as training: a split next to the training split, or an
+/// archive next to the training archive.
 std::optional<ImageSet> find_held_out(DataSurvey& survey, const ImageSet& trained,
                                       const std::set<std::string>& names, Subfolders subfolders,
                                       const WorkWatch& watch) {

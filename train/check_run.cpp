@@ -14,7 +14,7 @@
 namespace wellspring {
 namespace {
 
-/// The type that the run computes in; its device may be absent here.
+/// The run's compute type. The run's device may be absent on this machine.
 DType compute_type(const RunConfig& config) {
   return config.device == "cpu" ? config.compute_type(Device::cpu()) : DType::f32;
 }

@@ -1,5 +1,5 @@
-// Checks that a run can begin, without its memory and its device, for `wellspring config`. Host
-// only.
+// Checks that a run can begin, without allocating its memory or opening its device. Called by
+// `wellspring config`; host only.
 #pragma once
 
 #include "train/config/run_config.h"

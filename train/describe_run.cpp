@@ -14,7 +14,7 @@
 namespace wellspring {
 namespace {
 
-/// A line for each step that unfreezes parameters.
+/// Adds one note per step that unfreezes parameters.
 void add_unfreezing(std::vector<std::string>& notes, const ParameterArena& parameters) {
   for (const std::uint64_t step : parameters.phases()) {
     std::int64_t values = 0;

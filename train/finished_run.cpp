@@ -11,8 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The header of a checkpoint that is complete and belongs to this run. The code that resumes
-/// reports what is wrong.
+/// The header of a checkpoint that is complete and belongs to this run; otherwise nullopt, and the
+/// code that resumes reports the problem.
 std::optional<CheckpointHeader> header_of(const RunConfig& config, const fs::path& checkpoint) {
   try {
     CheckpointHeader header = read_checkpoint_header(checkpoint);

@@ -21,7 +21,7 @@ using Better = HeldOutFigure::Better;
 constexpr const char* kLoss = "loss";
 constexpr const char* kDetermination = "R^2";
 
-/// The scores of a head (docs/results.md) whose presence does not depend on its predictions.
+/// The scores of a head (docs/results.md) that exist for any predictions.
 std::vector<std::string> scores_of(const HeadSpec& head) {
   std::vector<std::string> scores;
   std::vector<const char*> errors = {"rmse", "mae"};
@@ -65,7 +65,7 @@ std::vector<HeldOutFigure> figures_of(const std::string& source,
   return figures;
 }
 
-/// The name of a figure without the head if there is only one.
+/// The name of a figure; leaves out the head if it is the only one.
 std::string without_single_head(std::string name, const std::vector<HeadSpec>& heads) {
   if (heads.size() != 1) return name;
   const std::string prefix = heads.front().name + "/";
@@ -74,7 +74,7 @@ std::string without_single_head(std::string name, const std::vector<HeadSpec>& h
   return name;
 }
 
-/// The held-out sets of a run, as text. The signal class is not a part of them: no figure to keep
+/// The held-out sets of a run, as text. The signal class is not part of the text: no figure to keep
 /// depends on it, because both classes of a head have the same area under the curve.
 std::string held_out_sets(const EvaluationConfig& evaluation) {
   ConfigWriter writer;
@@ -100,11 +100,11 @@ std::optional<double> value_of(const HeldOutFigure& figure, const EvaluationRepo
   return std::nullopt;
 }
 
-/// The reason why no evaluation of the run can have a figure that this one lacks; "" if one can.
+/// Why no evaluation of the run can have a figure that `report` lacks; "" if a later one can.
 std::string why_missing(const HeldOutFigure& figure, const EvaluationReport& report) {
   for (const EvaluationResult& result : report.results) {
     if (result.name != figure.source) continue;
-    if (!std::isfinite(result.loss)) return "";  // outputs that are NaN have no area
+    if (!std::isfinite(result.loss)) return "";  // NaN outputs have no area
     for (const HeadReport& entry : result.heads) {
       const bool area = figure.what == kArea || figure.what == kMeanArea;
       if (!area || !entry.classifier || (!figure.head.empty() && entry.head != figure.head))
@@ -120,7 +120,7 @@ std::string why_missing(const HeldOutFigure& figure, const EvaluationReport& rep
                                                  : "the held-out samples do not train that head";
 }
 
-/// Error (data) if no evaluation will have the figure or, at the last one, none had a finite value.
+/// Error (data) if no evaluation can have the figure, or if it was finite in none up to the last.
 void require_figure(const HeldOutFigure& figure, const EvaluationReport& report, bool last) {
   std::string why = value_of(figure, report) ? "" : why_missing(figure, report);
   if (why.empty() && last) why = "it was not finite in any evaluation";

@@ -29,9 +29,9 @@ struct HeldOutFigure {
   std::optional<double> value_in(const EvaluationReport& report) const;
 };
 
-/// The figure that train.keep_best names; nullopt without one. `config` has its steps (see
-/// settle_epochs). Errors (config): there is no such figure (with the known ones), or it can be
-/// absent from an evaluation; train.patience in a run that is shorter than eval.every.
+/// The figure that train.keep_best names; nullopt without one. `config` has been through
+/// settle_epochs. Errors (config): an unknown figure (the error lists the known ones), or one that
+/// can be absent from an evaluation; train.patience in a run that is shorter than eval.every.
 std::optional<HeldOutFigure> figure_to_keep(const RunConfig& config,
                                             const std::vector<HeadSpec>& heads);
 
@@ -40,18 +40,18 @@ class BestKeeper {
  public:
   BestKeeper(const RunConfig& config, const std::vector<HeadSpec>& heads);
 
-  /// Continues a run at `step`. Starts over, with a note, if it followed another figure or had
+  /// Continues a run at `step`. Starts over, with a note, if the run followed another figure or had
   /// other held-out sets, or if its best checkpoint is not in `own`, the checkpoints of this run's
   /// folder (null: there is no folder).
   void resume(const RunProgress& progress, std::uint64_t step, const CheckpointStore* own,
               std::vector<std::string>& notes);
-  /// Compares an evaluation with the best one, unless that was done before. Returns true if it is
-  /// better. Ignores an additional evaluation at a time limit, so that a run that continues
-  /// from there equals an uninterrupted one. Error (data) if the figure cannot appear, or has not appeared
-  /// by the last step.
+  /// Returns true if an evaluation is better than the best one so far. Skips evaluations that were
+  /// compared before, and the additional one at a time limit, so that a run that continues from
+  /// there equals an uninterrupted one. Error (data) if the figure cannot appear, or has not
+  /// appeared by the last step.
   bool compare(const EvaluationReport& report);
   bool out_of_patience() const { return patience_ > 0 && progress_.since_best >= patience_; }
-  /// Without training_seconds.
+  /// Leaves training_seconds unset.
   const RunProgress& progress() const { return progress_; }
 
  private:

@@ -15,12 +15,12 @@ struct NodeBytes {
   std::size_t read = 0, written = 0;
 };
 
-/// One line per node, then the number of Wellspring's kernels, of library kernels, and of copies and
-/// fills. `bytes`: one per node, or none if they are unknown; libraries have none.
+/// One line per node, then the numbers of Wellspring's kernels, of library kernels, and of copies
+/// and fills. `bytes`: one entry per node (unused for library nodes); empty if unknown.
 std::string node_table(const GraphCensus& census, std::span<const NodeBytes> bytes = {});
 
 /// Runs the first steps of a configuration, without files, until the step is recorded. Error
-/// (config): the device of the run is the CPU, where kernels are others.
+/// (config) on a CPU, which runs the step without kernels.
 GraphCensus record_step(RunConfig config);
 
 }  // namespace wellspring

@@ -16,7 +16,7 @@ namespace {
 
 using Choice = Normalisation::Choice;
 
-/// True if a source's scaling is not given in numbers.
+/// True if a source's scaling is not given as numbers.
 bool is_to_settle(const RunConfig& config) {
   return std::ranges::any_of(config.data.sources, [](const SourceConfig& source) {
     return source.augmentations.normalisation.choice != Choice::given;
@@ -51,7 +51,7 @@ void list_columns(std::vector<std::string>& texts, const ColumnScaling& scaling,
                                 at(scaling.mean, k), at(scaling.std, k)));
 }
 
-/// The scaling of the last source that has one, with the column names of the first that has any.
+/// The scaling of the last source that has one, with the column names of the first that has names.
 std::string note_of(const RunConfig& config, const Mixture& mixture, const std::string& how) {
   constexpr std::size_t kMost = 8;
   Normalisation values;

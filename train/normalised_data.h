@@ -15,8 +15,8 @@ namespace wellspring {
 
 /// Opens the training sources and completes `config`: train.epochs (see settle_epochs), and
 /// `normalise`, which is taken from init.from or measured (see settle_normalisation) and also
-/// applies to held-out sources. Errors: as in RunConfig::open_training and settle_epochs; (data) as
-/// in reading rows.
+/// applies to held-out sources. Errors: as in RunConfig::open_training and settle_epochs, and
+/// data errors of rows.
 Mixture open_normalised(RunConfig& config, DenseLabels dense = DenseLabels::none);
 /// The same for training. A resumed run keeps its normalisation, and `given` sources keep theirs.
 /// Appends notes: "normalised by 80000 rows of 'jets': pt 512 +- 80, ...".

@@ -30,15 +30,15 @@ constexpr const char* kConfigFile = "config.resolved.yaml";
 bool may_lie_beside(const fs::directory_entry& entry) {
   constexpr std::array<std::string_view, 7> kEndings = {".log", ".out",  ".err", ".txt",
                                                         ".sh",  ".yaml", ".yml"};
-  std::error_code unknown;  // then treated as foreign
+  std::error_code unknown;  // treated as foreign
   if (!entry.is_regular_file(unknown)) return false;
   const fs::path name = entry.path().filename();
   return name.string().starts_with('.') ||
          std::ranges::count(kEndings, name.extension().string()) > 0;
 }
 
-/// Refuses a folder with foreign files: a run writes a dozen files and removes files of earlier
-/// processes.
+/// Refuses a folder with foreign files, because a run writes a dozen files and removes those from
+/// earlier processes.
 void expect_no_foreign_files(const fs::path& folder) {
   std::error_code error;  // an unreadable folder is refused when it is written to
   const bool root = fs::equivalent(folder, "/", error);
@@ -97,7 +97,7 @@ void RunFolder::expect_in_place() const {
   if (::stat(path_.c_str(), &there) == 0 && ours.st_dev == there.st_dev &&
       ours.st_ino == there.st_ino)
     return;
-  std::error_code error;  // without /proc the new place is unknown
+  std::error_code error;  // without /proc the new location is unknown
   const fs::path now = fs::read_symlink(fmt::format("/proc/self/fd/{}", descriptor_), error);
   fail(ErrorKind::runtime,
        {fmt::format("{}: the run folder was moved or replaced during the run", path_.string()),

@@ -20,7 +20,7 @@ inline constexpr const char* kPreviewFile = "preview.png";
 inline constexpr const char* kPredictionsFile = "predictions.png";
 inline constexpr const char* kReportFile = "report.html";
 
-/// Locked for one process for the lifetime of the object.
+/// Locked for one process throughout the object's lifetime.
 class RunFolder {
  public:
   /// Creates and locks the folder. Errors: runtime if another process trains in it; config if it is
@@ -37,20 +37,20 @@ class RunFolder {
   /// Error (runtime) if the path no longer leads to the folder in which the run began.
   void expect_in_place() const;
 
-  /// Called before a process's first step, `step`: removes leftovers of a killed process and the
-  /// report of an earlier end, marks the best checkpoint so far, writes the configuration and
+  /// Called before `step`, the first step of a process. Removes leftovers of a killed process and
+  /// any earlier final report, marks the best checkpoint so far, writes the configuration and
   /// opens the metrics.
   void open(const RunConfig& config, const PlanReport& plan, std::uint64_t step,
             const std::optional<BestReport>& best);
   /// Null before open().
   MetricsLog* metrics() { return metrics_ ? &*metrics_ : nullptr; }
 
-  /// Flushes the metrics, if open(), to the disk: before a checkpoint. Errors: as expect_in_place.
+  /// Flushes the metrics, if open, to the disk before a checkpoint. Errors: as expect_in_place.
   void sync_metrics();
 
   /// Writes the batch of `step`: preview.png for step 0, preview-STEP.png for later ones.
   void write_preview(std::uint64_t step, const RgbImage& picture) const;
-  /// Writes predictions.png, which replaces an earlier one.
+  /// Writes predictions.png and replaces an earlier one.
   void write_predictions(const RgbImage& picture) const;
   /// Writes the rates to the metrics and report.html, and fills in the paths of `finish`.
   void write_report(const RunConfig& config, const PlanReport& plan, FinishReport& finish);

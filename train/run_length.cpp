@@ -105,7 +105,7 @@ std::uint64_t extended_steps(const RunConfig& config, std::uint64_t more,
   const std::optional<std::uint64_t> planned = planned_steps(header.identity);
   const std::optional<RunStatus> limit = limit_reached(config, header.progress);
   if (planned && header.step < *planned) {
-    // The run may have been extended before: its length is not that of the configuration.
+    // The run may have been extended before, so its length may differ from the configuration's.
     std::vector<std::string> settings = {fmt::format("train.steps={}", *planned)};
     if (config.train.epochs > 0) settings.emplace_back("train.epochs=0");
     if (limit) settings.push_back(higher_limit(config, *limit, header.progress.training_seconds));

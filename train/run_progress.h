@@ -1,4 +1,4 @@
-// The clock of a run, and what it does after each step. Called by the trainer; host only.
+// The clock of a run, and the decisions between its steps. Called by the trainer; host only.
 #pragma once
 
 #include "train/keep_best.h"
@@ -45,11 +45,11 @@ class RunClock {
 struct RunDecision {
   std::optional<RunStatus> end;  ///< nullopt: another step
   bool checkpoint_due = false;   ///< by time, after that step
-  bool damaged = false;          ///< a rank cannot read its data of that step
+  bool damaged = false;          ///< a rank cannot read its data for that step
 };
 
-/// Rank 0 decides by its clock and by the best figure so far. A signal to any rank ends the run.
-/// `damaged`: this rank cannot read its data of the next step.
+/// Rank 0 decides, using its clock and the best figure so far. A signal to any rank ends the run.
+/// `damaged`: this rank cannot read its data for the next step.
 RunDecision decide(RunContext& context, const RunClock& clock, const BestKeeper& best,
                    bool damaged);
 

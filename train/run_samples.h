@@ -1,5 +1,5 @@
 // The samples of a configured run as its network reads them: from all its sources, augmented,
-// normalised and, in training batches, mixed by data.mix. For export, preview and digest; host only.
+// normalised and, in training, mixed by data.mix. For export, preview and digest; host only.
 #pragma once
 
 #include "export/preview.h"
@@ -21,7 +21,7 @@ struct DensePredictions;
 /// The selected samples.
 struct RunSampleRange {
   enum class Split : std::uint8_t {
-    train,      ///< the batches of step 0, 1, ..., as a single rank makes them
+    train,      ///< the batches of steps 0, 1, ..., as a single rank makes them
     evaluation  ///< held-out samples, source by source in the order of `eval.sources`
   };
   Split split = Split::train;
@@ -30,8 +30,8 @@ struct RunSampleRange {
   DenseLabels dense = DenseLabels::none;
 };
 
-/// Makes one batch of the run at a time, and no more rows than requested. x is f32, whatever the
-/// network computes in.
+/// Makes one batch of the run at a time, and no more rows than requested. x is f32, regardless of
+/// the network's compute type.
 class RunSamples final : public SampleReader {
  public:
   /// Opens the data. Errors: config if the run has fewer samples or nothing is held out; data as in
@@ -92,11 +92,11 @@ std::vector<SampleOrigin> training_origins(const RunConfig& config, const Mixtur
 bool brings_a_source(const Mixture& mixture, std::uint64_t step);
 
 /// A picture of the training batch of `step`, as the network sees it: images of each source,
-/// histograms of events. Blocks.
+/// or histograms of events. Blocks.
 Preview preview_batch(const RunConfig& config, const Mixture& mixture, Stream& stream,
                       const BatchView& batch, std::uint64_t step);
-/// A picture of held-out samples at `step`: each one first with its dense labels, then with the
-/// predicted classes. `held_out`: the held-out sources.
+/// A picture of held-out samples at `step`: each one twice, first with its dense labels, then with
+/// the predicted classes. `held_out`: the held-out sources.
 RgbImage picture_of(const DensePredictions& predictions, const RunConfig& config,
                     const Mixture& held_out, std::uint64_t step);
 

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 /// State blocks whose size depends on log_every, which may change on resume.
 const std::vector<std::string> kRingBlocks = {"metrics/ring", "metrics/sums of the ring"};
 
-/// The settings that are equal on all ranks.
+/// The settings that must be identical on all ranks.
 std::string shared_settings(const RunConfig& config) {
   constexpr std::array<std::string_view, 5> kOwn = {"device", "threads", "memory", "out",
                                                     "data.root"};

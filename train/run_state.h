@@ -1,5 +1,5 @@
-// The state of a run on this rank's device: its origin, its checkpoints, and what ranks share of it.
-// Called by the trainer; host only.
+// The state of a run on this rank's device: its origin, its checkpoints, and the parts of it that
+// ranks share. Called by the trainer; host only.
 #pragma once
 
 #include "sources/mixture.h"
@@ -35,15 +35,15 @@ class RunState {
     std::uint64_t step = 0;
     double training_seconds = 0;  ///< training time of earlier processes
   };
-  /// Sets the weights and, on a resume, everything else. Rank 0 chooses the checkpoint, and all ranks
-  /// read it. `own`: as for checkpoint_to_resume; null on other ranks. Errors (config): the ranks'
-  /// configurations differ; as in resume_checkpoint and transfer_weights.
+  /// Sets the weights and, on a resume, everything else. Rank 0 chooses the checkpoint; all ranks
+  /// read it. `own`: as for checkpoint_to_resume; null on other ranks. Errors: config if the
+  /// ranks' configurations differ; otherwise as in resume_checkpoint and transfer_weights.
   Start begin(const ResumeChoice& choice, const CheckpointStore* own,
               std::vector<std::string>& notes);
 
   /// Error (runtime) on all ranks if any of them had a loss or gradient that is not finite.
   void require_finite(const std::optional<std::filesystem::path>& newest);
-  /// Writes a checkpoint on rank 0, while the others wait. rehearse: for rank 0 alone.
+  /// Writes a checkpoint on rank 0, while the others wait. For rehearse, only rank 0 calls it.
   CheckpointReport write(std::uint64_t step, const RunProgress& progress,
                          CheckpointWriting writing = CheckpointWriting::keep);
   /// Gives all ranks the running statistics of rank 0, for evaluation and export. Training does not

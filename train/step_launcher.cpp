@@ -33,9 +33,9 @@ std::uint64_t StepLauncher::next(StepRunner& runner, std::uint64_t step, std::ui
   return runner.next_launch(steps_without_host(step, last));
 }
 
-/// Number of steps from `step` until the host acts between two steps, at most until step `last`: to
-/// report metrics, to evaluate, to write a checkpoint, to train another network, or to show the
-/// first batch of a source.
+/// Number of steps from `step` until the host must act between two steps; limited by `last` and
+/// train.steps_per_launch. The host acts to report metrics, to evaluate, to write a
+/// checkpoint, to train another network, or to show the first batch of a source.
 std::uint64_t StepLauncher::steps_without_host(std::uint64_t step, std::uint64_t last) const {
   const TrainConfig& train = config_.train;
   std::uint64_t end = std::min(last, task_.next_phase());

@@ -24,11 +24,11 @@ class StepLauncher {
   /// after Mixture::plan.
   void expect_rows() const;
 
-  /// Selects the network of `step`. Returns the number of steps to launch together from there, all
-  /// before `last`; the same on all ranks.
+  /// Selects the network of `step`. Returns the number of steps to launch together, starting there
+  /// and ending before `last`; the number is the same on all ranks.
   std::uint64_t next(StepRunner& runner, std::uint64_t step, std::uint64_t last);
-  /// Makes the data of these steps available. Returns the damage that this rank has found in it. Then
-  /// fewer steps may be tried.
+  /// Makes the data of these steps available. Returns any damage that this rank has found in them;
+  /// the caller may then try fewer steps.
   std::optional<Error> prepare(std::uint64_t step, std::uint64_t count);
   /// Enqueues the prepared steps.
   void launch(StepRunner& runner, std::uint64_t step, std::uint64_t count);

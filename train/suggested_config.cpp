@@ -199,7 +199,7 @@ class Writer {
   Recipe recipe_;
   std::string name_, file_, out_;  ///< file_: quoted for a shell
   bool has_fraction_ = false;
-  std::int64_t rows_ = 0, batch_ = 0, steps_ = 0;  ///< rows: trained on
+  std::int64_t rows_ = 0, batch_ = 0, steps_ = 0;  ///< rows_: training rows
 };
 
 }  // namespace

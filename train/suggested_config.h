@@ -10,8 +10,8 @@ namespace wellspring {
 /// The name of the data's source: the end of its path, without characters that YAML quotes.
 std::string source_name_of(const std::filesystem::path& path);
 
-/// YAML of a configuration that trains on the surveyed data. `file`: its
-/// name, quoted for a shell, for comments.
+/// YAML of a configuration that trains on the surveyed data. `file`: name of the data, quoted for a
+/// shell, for comments.
 std::string suggested_config(const DataSurvey& survey, const std::string& file);
 
 }  // namespace wellspring

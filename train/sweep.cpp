@@ -130,8 +130,8 @@ std::optional<double> number(const std::string& text) {
   return error == std::errc{} && stop == end && !text.empty() ? std::optional(value) : std::nullopt;
 }
 
-/// Index of the axis to draw along: the one with the most values, all of them numbers; else the
-/// first one.
+/// Index of the axis to draw along: among the axes that have only numbers, the one with the most
+/// values; otherwise the first axis.
 std::size_t drawn_axis(const std::vector<SweepAxis>& axes) {
   std::size_t best = 0, most = 0;
   for (std::size_t a = 0; a < axes.size(); ++a) {

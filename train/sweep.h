@@ -20,17 +20,17 @@ struct SweepAxis {
 };
 
 /// Parses "key=a,b,[c, d]"; commas inside brackets do not separate values, and an empty value is
-/// allowed. Errors (config): no key, a repeated value, or a key that each run has for itself (out,
-/// name, seed).
+/// allowed. Errors (config): no key, a repeated value, or a key that is set separately for each run
+/// (out, name, seed).
 SweepAxis parse_axis(const std::string& text);
 
 struct SweepRun {
   std::size_t cell = 0;
-  std::string seed;  ///< "": that of the configuration
-  std::string name;  ///< also of its folder
+  std::string seed;  ///< "": the configuration's seed
+  std::string name;  ///< name of the run and of its folder
   std::filesystem::path folder;
   std::vector<std::string> overrides;  ///< all that `wellspring train` needs
-  bool finished = false;               ///< found so before the sweep begins
+  bool finished = false;               ///< true if it had finished before the sweep began
 };
 
 struct SweepPlan {
@@ -52,8 +52,8 @@ struct SweepOutcome {
   std::string reason;           ///< explanation of a failure
 };
 
-/// The figure "[SOURCE.][HEAD/]SCORE" in the last evaluation of a run's folder, by default of the
-/// first held-out source. nullopt if the run has no such figure. Error (data): damaged metrics.
+/// The figure "[SOURCE.][HEAD/]SCORE" in the last evaluation of a run's folder; without SOURCE, for
+/// the first held-out source. nullopt if the run has no such figure. Error (data): damaged metrics.
 std::optional<double> sweep_figure(const std::filesystem::path& folder, const std::string& figure);
 
 /// Mean and standard deviation of the finished runs of each cell.
@@ -64,7 +64,7 @@ struct SweepCell {
 };
 std::vector<SweepCell> summarise(const SweepPlan& plan, const std::vector<SweepOutcome>& outcomes);
 
-/// The table: a line of titles, then a line per cell. `figure`: its name.
+/// The table: one line of titles, then one line per cell. `figure`: the figure's name.
 std::vector<std::vector<std::string>> sweep_table(const SweepPlan& plan,
                                                   const std::vector<SweepOutcome>& outcomes,
                                                   const std::string& figure);

@@ -98,7 +98,7 @@ class Trainer::Impl {
   MetricsWindows windows_;
   StepRunner runner_;
   BestKeeper best_;
-  StepRunner data_alone_;         ///< recorded without warm-up, like the next
+  StepRunner data_alone_;         ///< recorded without warm-up, like kept_
   std::vector<StepRunner> kept_;  ///< steps on kept batches
   RunState state_;
   RunClock clock_{config.train.max_seconds(), options_.checkpoint_seconds};
@@ -273,7 +273,7 @@ void Trainer::Impl::not_trained_since(Clock::time_point begin) {
 void Trainer::Impl::advance(StepRunner& runner, std::uint64_t last, StepMarks* marks) {
   std::uint64_t count = launcher_.next(runner, step, last);
   std::optional<Error> damage = launcher_.prepare(step, count);
-  if (damage && count > 1) damage = launcher_.prepare(step, count = 1);  // it may be further ahead
+  if (damage && count > 1) damage = launcher_.prepare(step, count = 1);  // damage may be further on
   if (damage) fail_data(*damage);
   if (marks != nullptr) marks->data_ready();
   launcher_.launch(runner, step, count);
@@ -293,7 +293,7 @@ StepTimes Trainer::Impl::time_steps(std::uint64_t count, TimedPart part) {
   train_until(std::max(step, first_step_ + StepRunner::kWarmUpSteps) + 1);
   if (part == TimedPart::without_data) return time_kept_steps(count);
   StepRunner& runner = part == TimedPart::whole ? runner_ : data_alone_;
-  if (part == TimedPart::data_alone) advance(runner, step + 1);  // records it
+  if (part == TimedPart::data_alone) advance(runner, step + 1);  // records the step
   StepMarks marks(stream_, count);
   for (const std::uint64_t last = step + count; step < last;) {
     advance(runner, last, &marks);
@@ -436,7 +436,7 @@ void Trainer::Impl::save_preview() {
   if (step > 1) not_trained_since(begin);
 }
 
-/// Saves the steps of this process before it ends because of damaged data. All ranks call it. Returns
+/// Saves this process's steps before it ends because of damaged data. All ranks call it. Returns
 /// advice.
 std::string Trainer::Impl::save_progress() {
   if (!options_.write_files || step == first_step_) return "";
@@ -445,7 +445,7 @@ std::string Trainer::Impl::save_progress() {
                      CheckpointStore(config.folder()).path_of(step).string());
 }
 
-/// The other ranks may be in the middle of a step: then nothing is saved. Called from a catch block.
+/// Saves nothing if other ranks may be in the middle of a step. Called from a catch block.
 void Trainer::Impl::fail_data(const Error& error) {
   if (error.kind() != ErrorKind::data) throw;
   const bool saves = context_.ranks.size() == 1 && folder_ && folder_->metrics() != nullptr;

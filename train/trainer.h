@@ -24,35 +24,35 @@ struct TrainerOptions {
   bool write_files = true;
   /// Seconds between checkpoints if train.checkpoint_every is 0.
   double checkpoint_seconds = 600;
-  /// Batches that TimedPart::without_data takes alternately; 0: it repeats the batch in memory.
+  /// Number of batches that TimedPart::without_data cycles through; 0: repeats the batch in memory.
   int kept_batches = 0;
-  /// The trainer's rank. Must outlive it.
+  /// The trainer's rank. Must outlive the trainer.
   Communicator* ranks = &single_rank();
 };
 
 /// Part of a step to time.
 enum class TimedPart : std::uint8_t {
   whole,
-  without_data,  ///< on batches in memory: the cost of a step if data were free
+  without_data,  ///< with batches in memory: the cost of a step if data were free
   data_alone,    ///< makes the batches and learns nothing
 };
 
-/// With several ranks, each has a trainer with the same configuration (device, threads, memory and
-/// paths may differ) and options, and all make the same calls. Every rank trains its share of the
-/// global batch and evaluates its part of the held-out samples; all reports are about all samples.
-/// Rank 0 alone writes files. All ranks end at the same step: at a signal to any rank, or when rank 0
-/// reaches a limit. If one throws, the code that started the ranks ends the others (see Communicator).
+/// With several ranks, each has a trainer with the same options and configuration (device, threads,
+/// memory and paths may differ); all make the same calls. A rank trains on its share of the global
+/// batch and evaluates its part of the held-out samples; reports cover all samples. Only rank 0
+/// writes files. All end at the same step: on a signal to any rank, or at a limit that rank 0
+/// reaches. If one throws, the code that started the ranks ends the others (see Communicator).
 
 class Trainer {
  public:
   /// Opens the data, plans the network, reserves and commits all memory, loads resident data and
   /// sets the weights: from a checkpoint, from another run or newly initialised. Locks the run
-  /// folder for its lifetime. Errors: config; data; device (with the memory table if the plan does
-  /// not fit); runtime if another process trains in the folder; Interrupted if a signal arrives
-  /// while it reads data.
+  /// folder for the trainer's lifetime. Errors: config; data; device (with the memory table if the
+  /// plan does not fit); runtime if another process trains in the folder; Interrupted if a signal
+  /// arrives while it reads data.
   Trainer(RunConfig config, TrainObserver& observer, TrainerOptions options = {});
   /// The same with the caller's sources. `training` must list them under the names and in the order
-  /// of the configuration, which provides everything else.
+  /// of the configuration, which provides all other settings.
   Trainer(RunConfig config, Mixture training, TrainObserver& observer, TrainerOptions options = {});
   ~Trainer();
   Trainer(const Trainer&) = delete;
@@ -72,8 +72,8 @@ class Trainer {
   CheckpointReport checkpoint();
 
   /// Times `count` steps after a warm-up; for benchmarks. Continues beyond the last step if
-  /// necessary. Steps without data restore the state at the end; data alone leave the weights
-  /// unchanged and the metrics meaningless.
+  /// necessary. Steps without data restore the state at the end. Timing the data alone leaves the
+  /// weights unchanged and the metrics meaningless.
   StepTimes time_steps(std::uint64_t count, TimedPart part = TimedPart::whole);
 
   const RunConfig& config() const;

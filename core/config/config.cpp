@@ -266,7 +266,7 @@ ConfigDocument ConfigDocument::load(const std::filesystem::path& file,
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
   std::string text(detail::kMaxConfigBytes + 1,
-                   '\0');  // read at most this much, also from endless files
+                   '\0');  // read at most this much, even from endless files
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!stream.is_open() || stream.bad()) {
     const int reason = errno;

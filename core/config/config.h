@@ -36,10 +36,10 @@ class ConfigNode {
   /// For messages: "train.yaml:3:1: data.sources[0]".
   std::string describe() const;
 
-  /// Kind of the value of `key` in this map. Makes the key known.
+  /// Kind of the value of `key` in this map. Marks the key as known.
   ConfigKind kind(const std::string& key) const;
   bool has(const std::string& key) const { return kind(key) != ConfigKind::absent; }
-  /// True if `key` is present. Does not make the key known; used for keys that are refused.
+  /// True if `key` is present. Does not mark the key as known; used for keys that are refused.
   bool is_present(const std::string& key) const;
   /// The keys of this map, in order; empty for other kinds.
   std::vector<std::string> keys() const;
@@ -47,11 +47,11 @@ class ConfigNode {
   ConfigNode at(const std::string& key) const;
   /// A map. Throws a config error for any other kind.
   ConfigNode section(const std::string& key) const;
-  /// The elements of a list; empty if absent. Throws a config error for another kind.
+  /// The elements of a list; empty if absent. Throws a config error for any other kind.
   std::vector<ConfigNode> list(const std::string& key) const;
   /// The elements of this list.
   std::vector<ConfigNode> elements() const;
-  /// A scalar, if present. Throws a config error for another kind.
+  /// A scalar, if present. Throws a config error for any other kind.
   std::optional<ParamSetting> scalar(const std::string& key) const;
   /// The same, but a list of scalars is also accepted, as the text of a list parameter.
   std::optional<ParamSetting> setting(const std::string& key) const;
@@ -62,7 +62,7 @@ class ConfigNode {
 
   /// Reads the rows of a table from the scalars (and lists of scalars) of this map. If the table
   /// has presets, the one named by the key `preset` is applied first. Other keys are left to other
-  /// readers. Throws config errors like ParamTable::set, and for a missing required row.
+  /// readers. Throws the config errors of ParamTable::set, and one for a missing required row.
   template <class Struct>
   void read(const ParamTable<Struct>& table, Struct& values) const {
     read_rows(table.bound(), &values);
@@ -95,10 +95,10 @@ class ConfigDocument {
  public:
   /// Reads a file. `overrides`, such as `optimizer.lr=0.1` or `data.sources.0.weight=2`, are
   /// applied to it in order. A value that begins with [ or { is YAML; any other value is a literal
-  /// scalar. An override may change part of a value that an earlier one set, but not replace all of
-  /// it. Throws config errors if the file is missing, longer than 256 KiB, not UTF-8 or not YAML,
-  /// and for a duplicate key, a malformed override, two overrides of the same value, or one that
-  /// replaces a section with an earlier override in it.
+  /// scalar. An override may change part of a value that an earlier override set, but may not
+  /// replace all of it. Throws config errors if the file is missing, longer than 256 KiB, not UTF-8
+  /// or not YAML. Also throws for a duplicate key, a malformed override, two overrides of the same
+  /// value, or an override that replaces a section changed by an earlier one.
   static ConfigDocument load(const std::filesystem::path& file,
                              std::span<const std::string> overrides = {});
   /// The same from text; messages use `name` as the file name.

@@ -108,8 +108,8 @@ class TreeBuilder {
   int values_ = 0;
 };
 
-/// Throws a config error unless the text is UTF-8, like checkpoints, metrics and reports, and valid
-/// in YAML (1.2.2, section 5.1: no control characters except tabs and line ends).
+/// Throws a config error unless the text is UTF-8 (as checkpoints, metrics and reports are) and
+/// valid YAML (1.2.2, section 5.1: no control characters except tabs and line ends).
 void expect_text(std::string_view text, const std::string& file, Lines lines) {
   if (text.size() > kMaxConfigBytes) {
     fail(ErrorKind::config, {fmt::format("{}: more than {}", file, human_bytes(kMaxConfigBytes)),
@@ -174,7 +174,7 @@ Pointer override_value(const std::string& text, const std::string& path) {
   return value;
 }
 
-/// The slot at one step of an override's path. It is created if the map lacks it.
+/// The slot at one step of an override's path; created if the map does not contain it.
 Pointer& child_slot(ConfigValue& parent, const std::string& step,
                     const std::string& override_text) {
   if (parent.kind == ConfigKind::list) {

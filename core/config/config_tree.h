@@ -26,7 +26,7 @@ struct ConfigValue {
   std::vector<std::pair<ParamSetting, Pointer>> entries;  ///< map: key with location, value
   std::vector<Pointer> elements;                          ///< list
   std::unordered_map<std::string, std::size_t> index;     ///< key -> index in `entries`
-  std::vector<std::string> known;  ///< keys of this map that readers asked for, in that order
+  std::vector<std::string> known;  ///< keys of this map that readers asked for, in request order
   std::unordered_set<std::string> known_keys;  ///< the same, for look-up
   bool read = false;                           ///< consumed by a reader
 

@@ -1,6 +1,6 @@
-// A configuration as a list of (path, value) pairs, to write, compare and describe it. Each owner
-// of a table writes its part with a ConfigWriter; no YAML is written by hand. Called by all code
-// that has a configuration; host only.
+// A configuration as a list of (path, value) pairs, for writing, comparing and describing it. Each
+// owner of a table writes its part with a ConfigWriter; no YAML is written by hand. Called by all
+// code that has a configuration; host only.
 #pragma once
 
 #include "core/config/params.h"
@@ -29,7 +29,7 @@ class ConfigWriter {
  public:
   /// Adds a value to the current section; `yaml` is a scalar or a one-line list.
   void value(const std::string& name, std::string yaml, bool may_change = false);
-  /// Adds a fact that affects samples and weights like a setting: the version of a generator.
+  /// Adds a fact that, like a setting, affects samples and weights: a generator's version.
   void fact(const std::string& name, std::string yaml);
   /// Adds the rows of a table, except those named in `left_out`.
   template <class Struct>
@@ -39,14 +39,14 @@ class ConfigWriter {
   }
   /// Adds lines "name: value" in the format of ParamTable::to_yaml, for owners of a private table.
   void lines(const std::string& yaml);
-  /// `fill` adds the values of section `name`.
+  /// Adds the section `name`; `fill` adds its values.
   template <class Fill>
   void section(std::string name, const Fill& fill) {
     path_.push_back(std::move(name));
     fill();
     path_.pop_back();
   }
-  /// The same for an element of the list that is the current section.
+  /// The same for one element, if the current section is a list.
   template <class Fill>
   void element(std::size_t index, const Fill& fill) {
     section("[" + std::to_string(index) + "]", fill);
@@ -79,7 +79,7 @@ struct ConfigSection {
   std::string path;       ///< "data.sources[]"; "" for the top level
   std::string condition;  ///< "kind: files"; "" if the section always has these keys
   std::vector<ParamRow> rows;
-  std::string others;  ///< source of the section's further keys, in words
+  std::string others;  ///< source of the section's other keys, in words
 };
 
 }  // namespace wellspring

@@ -1,4 +1,4 @@
-// The values of parameters as text: reads and writes them.
+// Reads and writes the values of parameters as text.
 #include "core/config/params.h"
 #include "core/config/ranges.h"
 #include "core/error.h"
@@ -75,7 +75,7 @@ std::int64_t parse_integer(const ParamRow& row, const std::string& text,
                            const ConfigLocation& place) {
   const auto plain = plain_number(text);
   auto value = plain ? parse_whole<std::int64_t>(*plain) : std::nullopt;
-  if (plain && !value) {  // 1e6, 2.5e3: only if the double certainly equals the text
+  if (plain && !value) {  // 1e6, 2.5e3: only if the double is sure to equal the text
     const auto real = parse_whole<double>(*plain);
     if (!real || !std::isfinite(*real) || *real != std::floor(*real)) fail_type(row, text, place);
     if (plain->find_first_of(".eE") == std::string::npos) {  // only digits: too large for int64

@@ -64,7 +64,7 @@ std::string ParamRow::type_text() const {
 namespace detail {
 namespace {
 
-/// Calls visit(member) with the member of `values` at `place`, as its own type.
+/// Calls visit(member) with the member of `values` at `place`, with the member's own type.
 template <class Bytes, class Visit>
 auto visit_member(Bytes* values, MemberPlace place, const Visit& visit) {
   const auto as = [&]<class Member>(Member*) -> decltype(auto) {
@@ -151,7 +151,7 @@ void add_row(BoundTable& table, BoundRow bound, const void* defaults) {
                              table.section);
     }
   }
-  if (!(bound.row.low < bound.row.high)) {  // {0, {}} for {0}: the end would be 0, not open
+  if (!(bound.row.low < bound.row.high)) {  // an end written as {}, as in {0, {}}, is 0, not open
     throw std::logic_error("parameter '" + bound.row.name + "' has an empty range in " +
                            table.section);
   }

@@ -23,15 +23,15 @@ namespace wellspring {
 /// Location of a value: "train.yaml:12:3", or "command line" for key=value overrides.
 struct ConfigLocation {
   std::string file;  ///< file name, or "command line"; "": unknown
-  int line = 0;      ///< from 1; 0: unknown
-  int column = 0;    ///< from 1; 0: unknown
+  int line = 0;      ///< 1-based; 0: unknown
+  int column = 0;    ///< 1-based; 0: unknown
 
   std::string to_string() const;  ///< "train.yaml:12:3", "command line", ""
   std::string prefix() const;     ///< the same before a message: "train.yaml:12:3: ", or ""
 };
 
-/// The canonical form of a path that is given at `place`: relative to the folder of a YAML file, or
-/// else to the working directory.
+/// The canonical form of a path given at `place`. Relative paths in a YAML file start at the file's
+/// folder; all others start at the working directory.
 std::string absolute_path(const std::string& path, const ConfigLocation& place);
 
 /// One parameter as written by the user: {"sigma", "0.2", "train.yaml:12:3"}.
@@ -73,7 +73,7 @@ struct ParamPreset {
   std::string to_string() const;  ///< "lines: 32, depth: 4"
 };
 
-/// The key of a preset.
+/// The key that selects a preset.
 inline constexpr const char* kPresetKey = "preset";
 
 /// One row, as read by help texts and the catalogue. A table with presets has an additional row
@@ -89,10 +89,10 @@ struct ParamRow {
   std::string help;                  ///< one line
   std::string source;                ///< source of the constant or formula; "" for our own
   bool required = false;             ///< no default: must be given
-  std::string effect;                ///< setting that it needs: "label: temperature"; "": none
-  bool may_change = false;           ///< samples and weights do not depend on it, so that a
-                                     ///< resumed run may change it
-  bool paths = false;                ///< its texts are paths
+  std::string effect;                ///< setting that it depends on: "label: temperature"; "": none
+  bool may_change = false;           ///< samples and weights do not depend on it, so a resumed run
+                                     ///< may change it
+  bool paths = false;                ///< its values are paths
   std::vector<ParamPreset> presets;  ///< presets, in the row `preset`
 
   std::string type_text() const;   ///< "an integer", "true or false"
@@ -101,8 +101,8 @@ struct ParamRow {
 
 namespace detail {
 
-/// Value of a row. A choice is an index into ParamRow::choices, a size is {height, width}. float and double are separate
-/// types, since their shortest texts differ.
+/// Value of a row. A choice is an index into ParamRow::choices; a size is {height, width}. float
+/// and double are separate types because their shortest texts differ.
 using ParamValue = std::variant<double, float, std::int64_t, bool, std::string, std::vector<double>,
                                 std::vector<std::int64_t>, std::vector<std::string>>;
 
@@ -171,7 +171,7 @@ MemberPlace place_of(const Struct& values, const Member& member) {
           member_type<Member>()};
 }
 
-/// A condition on a struct, with its type erased.
+/// A type-erased condition on a struct.
 struct Condition {
   void (*matters)() = nullptr;  ///< a bool (*)(const Struct&)
   bool (*call)(void (*matters)(), const void* values) = nullptr;
@@ -187,11 +187,11 @@ Condition condition_of(bool (*matters)(const Struct&)) {
           }};
 }
 
-/// A row and its member. `values` below points to the table's struct.
+/// A row and its member. `values` points to the table's struct.
 struct BoundRow {
   ParamRow row;
   MemberPlace member;
-  std::vector<std::int64_t> enumerators;  ///< values of the names of a choice
+  std::vector<std::int64_t> enumerators;  ///< the enumerator of each choice
   ParamValue initial;                     ///< the default
   Condition matters;                      ///< true if the row has an effect; empty: always
 
@@ -246,7 +246,7 @@ const BoundRow& find_row(const BoundTable& table, const std::string& name,
 void expect_ordered(const BoundTable& table, const void* values, const std::string& range);
 /// Sets one parameter of `target`, or all parameters of a preset.
 void set_param(const BoundTable& table, void* target, const ParamSetting& setting);
-/// Rethrows the handled error about `settings`, with the location `place` if it has none.
+/// Rethrows the current error, which is about `settings`; adds the location `place` if it has none.
 [[noreturn]] void rethrow_at(const ConfigLocation& place, std::span<const ParamSetting> settings,
                              const Error& error);
 /// Applies the settings, a preset first, and checks for required rows. Rejects duplicates and
@@ -256,7 +256,7 @@ void read_settings(const BoundTable& table, void* target, std::span<const ParamS
 
 }  // namespace detail
 
-/// A name of a choice, and its enumerator.
+/// The name of a choice and its enumerator.
 template <class Enum>
 struct ParamChoice {
   std::string_view name;
@@ -316,7 +316,7 @@ class ParamTable {
                         std::string_view help) {
     return add(ParamType::text_list, {name, "", help, ""}, member);
   }
-  /// `bounds`: of height and width.
+  /// `bounds` apply to height and width.
   template <class Base>
   ParamTable& size(std::string_view name, ImageSize Base::*member, Bounds bounds,
                    std::string_view help) {
@@ -340,7 +340,7 @@ class ParamTable {
     return *this;
   }
   /// The last row has an effect only if `matters` returns true; `effect` states that as a setting:
-  /// "label: temperature". Use modes as conditions, not numbers that may be 0: a scan may reach 0.
+  /// "label: temperature". Use modes as conditions, not numbers that a scan may set to 0.
   ParamTable& only_where(bool (*matters)(const Struct&), std::string_view effect) {
     table_.restrict(detail::condition_of(matters), effect);
     return *this;
@@ -350,12 +350,12 @@ class ParamTable {
     table_.allow_change();
     return *this;
   }
-  /// The texts of the last row are paths: they are read with absolute_path.
+  /// The texts of the last row are paths: they are resolved with absolute_path.
   ParamTable& paths() {
     table_.rows.back().row.paths = true;
     return *this;
   }
-  /// Named settings of rows above, as a user would write them. `help` gives their source.
+  /// Named settings of the rows above, as a user would write them. `help` gives their source.
   ParamTable& preset(std::string_view name,
                      std::initializer_list<std::pair<std::string_view, std::string_view>> settings,
                      std::string_view help) {
@@ -376,7 +376,7 @@ class ParamTable {
 
   const std::string& section() const { return table_.section; }
   std::vector<ParamRow> rows() const { return table_.described(); }
-  /// Sets one parameter. Throws a config error, with the location, for an unknown name (with the
+  /// Sets one parameter. Throws a config error with the location for an unknown name (with the
   /// nearest known one), a wrong type or a value out of range.
   void set(Struct& target, const std::string& name, const std::string& text,
            const ConfigLocation& place) const {

@@ -22,7 +22,7 @@ bool counts_in_integers(const ParamRow& row) {
          row.type == ParamType::size;
 }
 
-/// True for an end of a range that is just the limit of the type.
+/// True if an end of a range is merely the limit of the type.
 bool is_open(const ParamRow& row, double end) {
   const double limit = counts_in_integers(row)
                            ? kExactIntegers
@@ -37,7 +37,7 @@ std::string number_text(const ParamRow& row, double value) {
   return fmt::format("{:.0f}", value);
 }
 
-/// Help without the settings in brackets that it may begin with: "(sgd, lars) momentum".
+/// Help text without its optional leading settings in brackets: "(sgd, lars) momentum".
 std::string meaning(const std::string& help) {
   const std::size_t end = help.starts_with('(') ? help.find(") ") : std::string::npos;
   return end == std::string::npos ? help : help.substr(end + 2);

@@ -14,7 +14,7 @@ inline constexpr double kExactIntegers = 9007199254740992.0;
 /// parsed to (int64 or double).
 Bounds within_type(Bounds bounds, MemberType type);
 
-/// Rejects a value beyond `end` of its range. Prints a type's limit only if the value exceeds that.
+/// Rejects a value beyond `end` of its range. Prints a type's limit only if the value exceeds it.
 [[noreturn]] void fail_range(const ParamRow& row, double end, const std::string& text,
                              const ConfigLocation& place);
 

@@ -6,7 +6,7 @@
 
 namespace wellspring {
 
-/// Why a text was refused, and what to do, from the library's message.
+/// Why a text was refused, and what to do, according to the library's message.
 struct YamlReason {
   std::string why, advice;
 };

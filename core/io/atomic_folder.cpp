@@ -35,8 +35,8 @@ void sync_file(const fs::path& path) {
   if (error != 0 && error != EINVAL) fail_write(path, "sync", error);
 }
 
-/// Opens and locks a new folder (without a lock if the file system has none). Returns -1 if another
-/// process removed it as abandoned before it was locked.
+/// Opens and locks a new folder (without a lock if the file system has no locks). Returns -1 if
+/// another process removed it as abandoned before it was locked.
 int lock_new_folder(const fs::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) {
@@ -122,7 +122,7 @@ void AtomicFolder::commit() {
     const bool occupied = errno == ENOTEMPTY || errno == EEXIST;
     if (!occupied) fail_write(path_, "rename the new folder", errno);
     if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) == 0) {
-      fs::remove_all(temporary_, error);  // the old folder; if this fails, it stays as a temporary
+      fs::remove_all(temporary_, error);  // the old folder; on failure it remains as a temporary
     } else if (errno == EINVAL || errno == ENOSYS) {
       detail::replace_folder_in_steps(temporary_, path_);
     } else {
@@ -154,7 +154,7 @@ void detail::replace_folder_in_steps(const fs::path& ours, const fs::path& their
 void remove_folder(const fs::path& path) {
   const fs::path aside = temporary_name(path);
   if (::rename(path.c_str(), aside.c_str()) != 0) fail_write(path, "remove", errno);
-  std::error_code ignored;  // if it cannot be removed, it is a stale temporary
+  std::error_code ignored;  // if this fails, it remains as a stale temporary
   fs::remove_all(aside, ignored);
 }
 
@@ -193,7 +193,7 @@ int remove_abandoned_folders(const fs::path& path,
   const fs::path written = resolve_links(without_slash(path));
   const std::string prefix = detail::temporary_prefix_of(written);
   std::vector<fs::path> found;
-  std::error_code error;  // an unreadable folder has nothing to remove
+  std::error_code error;  // nothing is removed from an unreadable folder
   for (fs::directory_iterator entry(folder_of(written), error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename().string();

@@ -5,9 +5,9 @@
 namespace wellspring {
 namespace {
 
-/// tables[k][b]: the CRC of byte b followed by k zeros. Eight bytes are then taken at a time: M.
-/// Kounavis, F. Berry, "A Systematic Approach to Building High Performance, Software-based, CRC
-/// Generators", ISCC 2005 (slicing by 8).
+/// tables[k][b]: the CRC of byte b followed by k zeros. Processes eight bytes at a time (slicing by
+/// 8): M. Kounavis, F. Berry, "A Systematic Approach to Building High Performance, Software-based,
+/// CRC Generators", ISCC 2005.
 constexpr std::size_t kAtOnce = 8;
 using Tables = std::array<std::array<std::uint32_t, 256>, kAtOnce>;
 

@@ -6,7 +6,7 @@
 
 namespace wellspring {
 
-/// Advice in errors on arrays of strings.
+/// Advice for errors about arrays of strings.
 inline constexpr const char* kStringsAdvice =
     "turn class names into class indices: names, y = np.unique(y, return_inverse=True); "
     "class_names: takes a text file of the names, one per line";

@@ -94,7 +94,7 @@ constexpr Magic kMagic[] = {
     {FileKind::rar, 0, "Rar!\x1a\x07"sv},
     {FileKind::npy, 0, "\x93NUMPY"sv},
     {FileKind::hdf5, 0, "\x89HDF\r\n\x1a\n"sv},
-    // The number 0x1950a86a20f9469cfc6c, which torch.save writes first (before PyTorch 1.6).
+    // Files of torch.save before PyTorch 1.6 begin with the number 0x1950a86a20f9469cfc6c.
     {FileKind::pytorch, 2, "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv},
     {FileKind::matlab, 0, "MATLAB 5.0 MAT-file"sv},
     {FileKind::gguf, 0, "GGUF"sv},

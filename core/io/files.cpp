@@ -79,7 +79,7 @@ bool is_there(const fs::path& path) {
 
 void require_creatable(const fs::path& path) {
   require_writable_folder_of(resolve_links(path));
-  std::error_code error;  // an unreadable path counts as no folder
+  std::error_code error;  // an unreadable path does not count as a folder
   if (fs::is_directory(path, error)) {
     fail(ErrorKind::runtime, {fmt::format("{}: cannot create a file", path.string()),
                               "a folder has this name", "use the name of a file in it"});
@@ -264,7 +264,7 @@ OutputFile::OutputFile(fs::path path, Mode mode) : path_(std::move(path)) {
 }
 
 std::optional<OutputFile> OutputFile::unnamed(const fs::path& path) {
-  if (::access("/proc/self/fd", X_OK) != 0) return std::nullopt;  // it could never be named
+  if (::access("/proc/self/fd", X_OK) != 0) return std::nullopt;  // the file could never be named
   const int descriptor = ::open(folder_of(path).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
   if (descriptor < 0) return std::nullopt;
   return OutputFile(path, descriptor);

@@ -63,8 +63,8 @@ class OutputFile : public ByteSink {
   enum class Mode { create, replace, append };  ///< create: the file must not exist
 
   OutputFile(std::filesystem::path path, Mode mode);
-  /// A file without a name, in the folder of `path`; it vanishes if the process ends. Empty if the
-  /// file system does not support it (NFS).
+  /// A file without a name in the folder of `path`; it vanishes when the process ends unless it is
+  /// published. Empty if the file system does not support this (NFS).
   static std::optional<OutputFile> unnamed(const std::filesystem::path& path);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&& other) noexcept;
@@ -72,8 +72,8 @@ class OutputFile : public ByteSink {
 
   using ByteSink::write;
   void write(Bytes bytes) override;
-  /// The same, but retries for two seconds, from the first unwritten byte, if the disk is full or
-  /// fails.
+  /// The same, but if the disk is full or fails, retries for two seconds, starting at the first
+  /// unwritten byte.
   void write_patiently(Bytes bytes);
   /// Overwrites bytes, for sizes and checksums that are only known after the data is written.
   void patch(std::uint64_t offset, Bytes bytes);
@@ -124,12 +124,12 @@ class AtomicFile : public ByteSink {
 void write_file(const std::filesystem::path& path, Bytes bytes);
 void write_file(const std::filesystem::path& path, std::string_view text);
 
-/// Reserves a folder for one process, with a lock on the file ".lock" in it. The system releases
-/// the lock when the process ends for any reason. The file stays and names the last writer.
+/// Reserves a folder for one process by locking the file ".lock" in it. The system releases the
+/// lock when the process ends for any reason. The file remains and names the last writer.
 class FolderLock {
  public:
-  /// Creates the folder if it is missing. Throws a runtime error, which names the holder and ends
-  /// with `advice`, while another FolderLock holds it.
+  /// Creates the folder if it is missing. If another FolderLock holds it, throws a runtime error
+  /// that names the holder and ends with `advice`.
   FolderLock(const std::filesystem::path& folder, const std::string& advice);
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;

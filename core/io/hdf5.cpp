@@ -24,7 +24,7 @@ namespace {
 
 static_assert(std::is_same_v<hid_t, std::int64_t>, "HDF5 1.10 or later has 64-bit identifiers");
 
-/// Holds the library's lock for one or several calls, and silences its messages.
+/// Holds the library's lock for one or more calls, and silences its messages.
 class Session {
  public:
   Session() : lock_(mutex()) {
@@ -34,7 +34,7 @@ class Session {
                                  register_hdf5_codecs();
     if (!prepared) fail(ErrorKind::runtime, {"cannot initialise the HDF5 library"});
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // per thread in thread-safe builds
-    errno = 0;                                    // later values belong to this session
+    errno = 0;                                    // later values are from this session
   }
 
  private:
@@ -107,8 +107,8 @@ struct Selection {
   }
 };
 
-/// Disables file locks, which fail on some network file systems. They are not needed: new files are
-/// invisible to others, and files that are read are only replaced as a whole.
+/// Disables file locks, which fail on some network file systems. Locks are not needed: others
+/// cannot see new files, and a file that is being read is only ever replaced as a whole.
 detail::Hdf5Handle file_access() {
   detail::Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_file_locking(access.id(), false, true);
@@ -126,7 +126,7 @@ std::uint64_t size_now(hid_t dataset) {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-/// UTF-8 text of `size` bytes, at least one, or of variable size (H5T_VARIABLE).
+/// UTF-8 text of `size` bytes (at least one) or of variable size (H5T_VARIABLE).
 detail::Hdf5Handle text_type(std::size_t size) {
   detail::Hdf5Handle type(H5Tcopy(H5T_C_S1));
   H5Tset_size(type.id(), std::max<std::size_t>(1, size));
@@ -276,7 +276,7 @@ void Hdf5Writer::append(Array array, Bytes rows) {
     throw std::logic_error("the bytes are not whole rows");
   const auto count = static_cast<std::int64_t>(rows.size() / open.row_bytes);
   const Session session;
-  const ExpectedChunk chunk(open.chunks.bytes());  // an incomplete one may be read again
+  const ExpectedChunk chunk(open.chunks.bytes());  // an incomplete chunk may be read again
   if (open.grows) {
     open.spec.shape[0] = open.filled + count;
     const std::vector<hsize_t> extents = extents_of(open.spec.shape);
@@ -404,10 +404,10 @@ std::optional<H5L_type_t> link_type(hid_t file, const std::string& path) {
   return std::nullopt;
 }
 
-/// Appends the names in a group and in its subgroups, each with `prefix`. False if it is damaged.
+/// Appends names in a group and its subgroups, each with `prefix`. False if the group is damaged.
 bool list_names(hid_t group, const std::string& prefix, int depth,
                 std::vector<std::string>& names) {
-  constexpr int kDeepest = 8;  // links may form a circle
+  constexpr int kDeepest = 8;  // links may form a cycle
   std::vector<std::string> own;
   const auto take = [](hid_t, const char* name, const H5L_info_t*, void* out) -> herr_t {
     auto& all = *static_cast<std::vector<std::string>*>(out);
@@ -452,7 +452,7 @@ Hdf5File::Hdf5File(const std::filesystem::path& path) : path_(path) {
           "correct path:, or set format:"});
   }
   const detail::Hdf5Handle access = file_access();
-  H5Pset_fapl_sec2(access.id());  // size_now expects its handle
+  H5Pset_fapl_sec2(access.id());  // size_now expects this driver's handle
   hdf5_ = detail::Hdf5Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()));
   if (is_hdf5 < 0 || !hdf5_) damaged("cannot open the HDF5 file");
   if (!list_names(hdf5_.id(), "", 0, names_)) damaged("cannot list the contents of the HDF5 file");
@@ -549,7 +549,7 @@ Hdf5Array Hdf5File::array(const std::string& name) const {
            "the file is damaged; recreate it or copy it again");
 
   const detail::Hdf5Handle access(H5Pcreate(H5P_DATASET_ACCESS));
-  constexpr std::size_t kSlots = 12421;  // a prime, about a hundred per chunk of a row
+  constexpr std::size_t kSlots = 12421;  // a prime; about a hundred per chunk of a row
   H5Pset_chunk_cache(access.id(), kSlots, array.chunks_.cache_bytes(array.shape_), 1.0);
   array.dataset_ = detail::Hdf5Handle(H5Dopen2(hdf5_.id(), name.c_str(), access.id()));
   if (!array.dataset_) refuse_damaged(name);

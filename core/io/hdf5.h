@@ -1,8 +1,8 @@
 // HDF5 files: named arrays and strings with attributes. The only user of the HDF5 library. Called
 // by `export`, the data-set format `hdf5` and tests; host only.
 //
-// The library's state is not thread-safe: every call takes a process-wide lock, so objects of these
-// classes may be used from any thread. The library prints nothing and does nothing at exit.
+// The library's state is not thread-safe, so every call takes a process-wide lock, and objects of
+// these classes may be used from any thread. The library prints nothing and does nothing at exit.
 #pragma once
 
 #include "core/io/compression.h"
@@ -51,8 +51,8 @@ class Hdf5Handle {
 /// Throws a config error, for this path, if the program was built without the library.
 void require_hdf5(const std::filesystem::path& path);
 
-/// Longest text of an attribute, bytes. With names and types it must stay below 64 KiB, the limit
-/// of a message in an object header (HDF5 File Format Specification 3.0, IV.A.2.m).
+/// Longest text of an attribute, in bytes. Together with names and types it must stay below 64 KiB,
+/// the limit of a message in an object header (HDF5 File Format Specification 3.0, IV.A.2.m).
 inline constexpr std::size_t kLongestHdf5Attribute = 60000;
 
 /// Writes a file that appears at `commit`, like AtomicFile. Arrays are C-ordered and

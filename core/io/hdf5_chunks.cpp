@@ -18,7 +18,7 @@ constexpr H5Z_filter_t kLz4 = 32004, kZstd = 32015;
 constexpr std::size_t kChecksumBytes = 4;  ///< fletcher32 may be between a codec and the values
 constexpr std::size_t kMostBytes = std::numeric_limits<std::int32_t>::max();  ///< LZ4 takes no more
 
-/// `bytes` is the size of a chunk of `chunk` bytes, with or without a checksum.
+/// True if `bytes` is the size of a chunk of `chunk` bytes, with or without a checksum.
 bool is_size_of(std::size_t chunk, std::uint64_t bytes) {
   return bytes >= chunk && bytes - chunk <= kChecksumBytes;
 }
@@ -27,8 +27,8 @@ bool expected(std::uint64_t bytes) {
   return is_size_of(ExpectedChunk::expected(), bytes);
 }
 
-/// Replaces the library's buffer by one with `capacity` bytes that `fill(out)` writes; it returns
-/// their number, 0 on failure.
+/// Replaces the library's buffer with a new one of `capacity` bytes. `fill(out)` writes it and
+/// returns the number of bytes written, or 0 on failure.
 template <class Fill>
 std::size_t replace(void** buffer, std::size_t* size, std::size_t capacity, Fill fill) {
   auto* const out = static_cast<char*>(H5allocate_memory(capacity, false));
@@ -56,7 +56,7 @@ std::size_t zstd(unsigned flags, std::size_t count, const unsigned* values, std:
     });
   }
   const unsigned long long stated = ZSTD_getFrameContentSize(in, bytes);
-  if (!expected(stated)) return 0;  // unknown and damaged are large numbers
+  if (!expected(stated)) return 0;  // "unknown" and "damaged" are large numbers
   return replace(buffer, size, stated, [&](char* out) {
     return ZSTD_decompress(out, stated, in, bytes) == stated ? stated : 0;
   });
@@ -72,8 +72,8 @@ std::uint64_t get(const char* in, int bytes) {
   return value;
 }
 
-/// A chunk is: its size (8 bytes), the size of its blocks (4), and for each block its stored size
-/// (4) and its bytes, which are not compressed if the size is that of the block.
+/// A chunk contains its size (8 bytes) and the size of its blocks (4), then the stored size (4) and
+/// the bytes of each block. A block is uncompressed if its stored size equals its own size.
 constexpr std::size_t kLz4Header = 12, kLz4Size = 4;
 
 std::size_t lz4_packed(char* out, const char* in, std::size_t bytes) {
@@ -186,7 +186,7 @@ std::size_t Hdf5Chunks::cache_bytes(const std::vector<std::int64_t>& shape) cons
 }
 
 double Hdf5Chunks::most_expansion() const {
-  // A block of Zstandard has at least 4 bytes and becomes at most 128 KiB (RFC 8878, 3.1.1.2).
+  // A Zstandard block has at least 4 bytes and expands to at most 128 KiB (RFC 8878, 3.1.1.2).
   // Deflate expands a byte to at most 1032 bytes (zlib's technical details), LZ4 to fewer.
   return zstd_ ? 32768 : 1100;
 }

@@ -1,6 +1,6 @@
-// Chunks of HDF5 arrays: compression by LZ4 and Zstandard, in the registered formats that
-// h5py reads (with the package hdf5plugin), and checks of damaged chunks, beyond whose ends the
-// library would read. Called by core/io/hdf5.cpp, which holds the library's lock; host only.
+// Chunks of HDF5 arrays: LZ4 and Zstandard compression in the registered formats that h5py reads
+// with the package hdf5plugin, and detection of damaged chunks, which would make the library read
+// out of bounds. Called by core/io/hdf5.cpp, which holds the library's lock; host only.
 #pragma once
 
 #include "core/io/compression.h"
@@ -14,28 +14,28 @@ namespace wellspring {
 /// Adds LZ4 and Zstandard to the library. False on failure.
 bool register_hdf5_codecs();
 
-/// Adds the shuffle of bytes and the codec to the filters of a new array, which has chunks of at
+/// Adds the byte shuffle and the codec to the filters of a new array. The array's chunks have at
 /// most 2^31 bytes.
 void compress_chunks(std::int64_t creation, const Compression& compression);
 
-/// How an array is divided.
+/// Division of an array into chunks.
 class Hdf5Chunks {
  public:
-  /// Not in chunks.
+  /// An array without chunks.
   Hdf5Chunks() = default;
   /// `creation`: the array's properties.
   Hdf5Chunks(std::int64_t creation, int rank, std::size_t element_bytes);
 
-  /// False if chunks exceed the largest extents of the array, which the library refuses to write.
+  /// False if a chunk exceeds the array's largest extents; the library refuses to write those.
   bool fit(const std::vector<std::uint64_t>& largest) const;
-  /// Size of a chunk as values, bytes; 0: not in chunks.
+  /// Uncompressed size of a chunk in bytes; 0: no chunks.
   std::size_t bytes() const { return bytes_; }
-  /// The cache that sequential reading needs, bytes: all chunks that contain a row, twice.
+  /// Cache size in bytes for sequential reading: twice the size of the chunks that contain one row.
   std::size_t cache_bytes(const std::vector<std::int64_t>& shape) const;
-  /// The most bytes that one byte of the file can become.
+  /// Maximum number of bytes that one byte of the file can expand to.
   double most_expansion() const;
-  /// False if a chunk of rows [first, first + count) is stored without compression, but not with
-  /// its full size.
+  /// False if a chunk of rows [first, first + count) is stored uncompressed but does not have its
+  /// full size.
   bool check(std::int64_t dataset, const std::vector<std::int64_t>& shape, std::int64_t first,
              std::int64_t count);
 
@@ -47,11 +47,11 @@ class Hdf5Chunks {
   std::size_t bytes_ = 0;
   std::uint32_t codecs_ = 0;  ///< bit i: filter i changes the size
   bool zstd_ = false;
-  std::vector<bool> checked_;  ///< by chunk along the rows
+  std::vector<bool> checked_;  ///< per chunk along the rows
 };
 
-/// Size of the chunks that are read or written while an object of this class exists, bytes. One that
-/// has another size after LZ4 or Zstandard is damaged. The library's own deflate has only its checksum.
+/// During its lifetime, sets the size in bytes of chunks read or written. LZ4 and Zstandard chunks
+/// of any other size are damaged; deflate, the library's own filter, checks only its checksum.
 class ExpectedChunk {
  public:
   explicit ExpectedChunk(std::size_t bytes) : before_(expected()) { expected() = bytes; }

@@ -1,5 +1,5 @@
-// IDX files, the format of MNIST: a type, extents, then numbers, most significant byte first. Called by core/io/stored_array.h and data sets; host only.
-// Source: Y. LeCun's page on MNIST ("the IDX file format").
+// IDX files: type, extents, big-endian numbers. Source: Y. LeCun's page on MNIST ("the IDX file
+// format"). Called by core/io/stored_array.h and data sets; host only.
 #pragma once
 
 #include "core/io/bytes.h"

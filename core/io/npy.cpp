@@ -328,7 +328,7 @@ NpyText parse_npy_text(Bytes file, const std::string& name) {
   if (version < 1 || version > 3)
     fail_npy(name, fmt::format("its format version is {}; 1 to 3 are supported", version),
              "write it with numpy.save");
-  // Versions 2 and 3 have a wider length field. 3 also allows UTF-8 names, which only records have.
+  // Versions 2 and 3 have a wider length field. 3 also allows UTF-8 names; only records have names.
   const std::size_t before = kBeforeLength + (version == 1 ? 2 : 4);
   if (file.size() < before) fail_npy(name, "it is truncated");
   const std::size_t size = version == 1 ? number_at<std::uint16_t>(file, kBeforeLength)

@@ -33,7 +33,7 @@ std::string npy_text(std::string_view utf8);
 /// Writes an array as a file, atomically.
 void write_npy(const std::filesystem::path& path, const ArraySpec& spec, Bytes data);
 
-/// Sizes and offsets from this value on need 64-bit fields (PKWARE's APPNOTE 6.3, 4.4.8).
+/// Sizes and offsets of at least this value need 64-bit fields (PKWARE's APPNOTE 6.3, 4.4.8).
 inline constexpr std::uint64_t kZip64From = 0xFFFFFFFF;
 
 /// Writes a .npz archive; the file appears at `commit`. Members are uncompressed, so that readers
@@ -103,7 +103,7 @@ NpyArray read_npy(const std::filesystem::path& path);
 /// Names of the members, in archive order: "x.npy".
 std::vector<std::string> npz_members(const std::filesystem::path& path);
 /// The array `name` (without ".npy"). Throws the errors of read_npy, and data errors if the file is
-/// not a zip archive, has no such member (with the nearest name) or a wrong checksum.
+/// not a zip archive, has no such member (with the nearest name) or has a wrong checksum.
 NpyArray read_npz(const std::filesystem::path& path, const std::string& name);
 /// A scalar string, as UTF-8.
 std::string read_npz_text(const std::filesystem::path& path, const std::string& name);

@@ -33,13 +33,13 @@ struct NpyNumbers {
 /// Parses a descriptor, "<f4", ">i2" or "|b1". Empty for anything but numbers of up to 64 bits, and
 /// for NumPy's u8 (64-bit unsigned), which no ElementType can represent.
 std::optional<NpyNumbers> npy_numbers(std::string_view descriptor);
-/// The type to write; empty for bf16, which NumPy lacks.
+/// The type to write; empty for bf16, which NumPy does not support.
 std::optional<NpyNumbers> npy_numbers(ElementType type);
 
-/// Longest header that is accepted; the header of a numeric array has about a hundred bytes.
+/// Longest accepted header; the header of a numeric array has about a hundred bytes.
 inline constexpr std::size_t kLongestNpyHeader = 0xFFFF;
 
-/// The header of a .npy file as it is written (numpy/lib/format.py, versions 1.0 to 3.0).
+/// The header of a .npy file as stored (numpy/lib/format.py, versions 1.0 to 3.0).
 struct NpyText {
   std::string descriptor;  ///< "'<f4'"
   std::vector<std::int64_t> shape;

@@ -34,10 +34,10 @@ struct TensorData {
 
 using TensorMetadata = std::map<std::string, std::string>;
 
-/// Writes a whole file; equal tensors and metadata give identical bytes. Tensors are ordered by
-/// decreasing element size, then as given, so each is aligned to its elements. The data begins at a
-/// multiple of 64. Adds to the metadata a "digest", the SHA-256 of names, types, shapes, metadata
-/// and data; `SafetensorsFile::verify` checks it.
+/// Writes a whole file; identical tensors and metadata give identical bytes. Tensors are ordered by
+/// decreasing element size, then as given, so each is aligned to its element size. The data begins
+/// at a multiple of 64. Adds to the metadata a "digest", the SHA-256 of names, types, shapes,
+/// metadata and data; `SafetensorsFile::verify` checks it.
 void write_safetensors(ByteSink& sink, std::span<const TensorData> tensors,
                        const TensorMetadata& metadata = {});
 

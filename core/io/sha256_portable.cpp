@@ -84,7 +84,7 @@ Sha256::Digest Sha256::digest() const {
   Context last = *context_;
   const std::uint64_t bits = last.bytes * 8;
   std::array<std::uint8_t, 72> padding = {0x80};
-  const std::size_t zeros = (119 - last.bytes % 64) % 64 + 1;  // up to 8 bytes before a block ends
+  const std::size_t zeros = (119 - last.bytes % 64) % 64 + 1;  // up to 8 bytes before a block's end
   for (int i = 0; i < 8; ++i) padding[zeros + i] = static_cast<std::uint8_t>(bits >> (56 - 8 * i));
   last.update(padding.data(), zeros + 8);
   Digest digest;

@@ -50,8 +50,8 @@ bool has_name(int descriptor) {
   return ::fstat(descriptor, &status) == 0 && status.st_nlink > 0;
 }
 
-/// Removes the files of processes that were killed before all ranks had opened them. A file that is
-/// still in use is locked by its users.
+/// Removes files left by processes that were killed before all ranks had opened the file. A file
+/// that is still in use is locked by its users.
 void remove_abandoned(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;

@@ -30,7 +30,7 @@ struct Content {
   const std::string& name;
 };
 
-/// Bytes of the file from `done` on, at most a piece.
+/// Bytes of the file starting at `done`, at most one piece.
 Bytes read_piece(const Content& content, std::uint64_t done, std::vector<std::byte>& piece) {
   piece.resize(std::min(kPieceBytes, content.entry.compressed - done));
   content.file.read(content.begin + done, piece);
@@ -93,7 +93,7 @@ bool stream_deflated(const Content& content, const TakePart& take) {
   return true;
 }
 
-/// Passes the content in order; checks a member's checksum unless `take` ends the reading.
+/// Passes the content in order; checks a member's checksum unless `take` stops the reading.
 void stream(const Content& content, bool archived, const TakePart& take) {
   std::uint32_t crc = 0;
   const auto counted_take = [&](std::uint64_t offset, Bytes part) {

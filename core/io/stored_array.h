@@ -18,13 +18,13 @@
 
 namespace wellspring {
 
-/// An array that is read in place if the file allows it. A compressed array, or one in Fortran
-/// order, is held in memory as a whole from the first read on.
+/// An array that is read in place if the file allows it. The first read of a compressed array, or
+/// of one in Fortran order, loads all of it into memory.
 class StoredArray {
  public:
   /// A .npy file. Throws the data errors of parse_npy_header.
   explicit StoredArray(std::shared_ptr<const InputFile> file);
-  /// An IDX file, which may be compressed by gzip, in several members. Throws the data errors of
+  /// An IDX file, which may be gzip-compressed in several members. Throws the data errors of
   /// core/io/idx.h; compressed data are checked when they are read.
   static std::shared_ptr<StoredArray> of_idx(std::shared_ptr<const InputFile> file);
   /// A member of an archive. Throws the same errors, and one for a damaged archive. A compressed
@@ -36,8 +36,8 @@ class StoredArray {
   const ArraySpec& spec() const { return header_.spec; }
   /// Host memory that holds the array, bytes; 0: it is read in place.
   std::uint64_t held_bytes() const;
-  /// Holds the array in `memory` [held_bytes()], which must outlive all reads; without this call,
-  /// the first read allocates memory. Do not call it during a read. Throws a data error if damaged.
+  /// Holds the array in `memory` [held_bytes()], which must outlive all reads; otherwise the first
+  /// read allocates memory. Not during a read. Throws a data error if the array is damaged.
   void hold(std::span<std::byte> memory);
   /// Copies numbers [first, first + count), in C order and as spec().type, to `out`. Thread-safe.
   /// Throws a data error if the file has become shorter or is damaged.

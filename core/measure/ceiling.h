@@ -21,7 +21,7 @@ struct RatePair {
 enum class Verdict : std::uint8_t {
   too_few,  ///< not enough pairs for an interval
   conclusive,
-  scattered,    ///< the ends of the interval differ by more than a factor kWidest
+  scattered,    ///< the ends of the interval differ by more than a factor of kWidest
   contradicts,  ///< the rate exceeds its ceiling by more than the intervals allow
 };
 const char* to_string(Verdict verdict);
@@ -46,7 +46,7 @@ CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs);
 
 /// "97.4 % (95 %: 96.1 to 98.8 %)"; "97.4 % in 3 pairs of windows; an interval needs 6";
 /// "inconclusive: the machine was busy (other programs used 0.93 of 2 processors, this one 1.05)".
-/// Gives a share above 1 only if the excess is within the interval and kUnequalWindows.
+/// Gives a share above 1 only if both the interval and kUnequalWindows allow the excess.
 std::string to_string(const CeilingShare& share, const ProcessorLoad& load);
 
 }  // namespace wellspring

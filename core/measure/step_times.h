@@ -8,8 +8,8 @@ namespace wellspring {
 
 struct StepTimes {
   std::vector<double> steps;  ///< seconds from the end of the previous step to the end of this one
-  std::vector<double> waits;  ///< part of it before the step's data were on the device
-  double wall = 0;            ///< seconds of all steps by the host's clock
+  std::vector<double> waits;  ///< the part of each step before its data were on the device
+  double wall = 0;            ///< total seconds of all steps, by the host's clock
 };
 
 }  // namespace wellspring

@@ -33,7 +33,7 @@ double microseconds(Clock::duration time) {
   return std::chrono::duration<double, std::micro>(time).count();
 }
 
-/// A string of JSON. Details are texts of this program.
+/// A JSON string. Details are this program's own text, so they need no other escapes.
 std::string json_string(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
@@ -55,7 +55,7 @@ struct TraceRecorder {
 
   struct Thread {
     pid_t id = gettid();
-    std::deque<Span> spans;   ///< in the order in which they begin
+    std::deque<Span> spans;   ///< ordered by begin time
     std::vector<Span*> open;  ///< the innermost last; null: not kept
     std::size_t lost = 0;
   };
@@ -76,8 +76,8 @@ struct TraceRecorder {
 
 namespace {
 
-/// Like the flag of core/signals.h, the recording belongs to the process: a thread that reads files
-/// has no other access to it.
+/// Like the flag of core/signals.h, the recording belongs to the process, because threads that read
+/// files have no other access to it.
 std::atomic<TraceRecorder*> active{nullptr};
 std::atomic<std::uint64_t> recordings{0};
 
@@ -94,7 +94,7 @@ TraceRecorder::Thread* traced_thread() {
   return own;
 }
 
-/// The event that names a track, on a line that begins with a comma. `place`: of the track.
+/// The event that names a track, on a line that begins with a comma. `place` is from place_of().
 std::string name_line(const std::string& name, const std::string& place, std::size_t lost) {
   return fmt::format(
       ",\n{{\"name\":\"thread_name\",\"ph\":\"M\",{},\"args\":{{\"name\":{},\"lost\":{}}}}}", place,
@@ -114,7 +114,7 @@ std::string span_line(std::string_view name, std::string_view category, Clock::d
       json_string(name), category, microseconds(begin), microseconds(duration), place, arguments);
 }
 
-/// The events of a thread, each on a line.
+/// The events of a thread, one per line.
 std::string lines_of(const TraceRecorder::Thread& thread, const std::string& name,
                      Clock::time_point beginning) {
   const std::string place = place_of(thread.id);

@@ -1,5 +1,5 @@
-// Records when each thread was in which stage, for Perfetto, chrome://tracing and DFAnalyzer. Opened
-// by commands; spans are in the trainer, the sources and the measurements; host only.
+// Records which stage each thread was in, and when, for Perfetto, chrome://tracing and DFAnalyzer.
+// Opened by commands; the trainer, the sources and the measurements make spans; host only.
 //
 //     Trace trace("trace.json");
 //     { const TraceSpan span(stages::kStep, step); ... }
@@ -21,7 +21,7 @@ struct TraceStage {
   const char* name;
 };
 
-/// The categories are the ones of DFTracer's annotations for machine learning
+/// The categories follow DFTracer's annotations for machine learning
 /// (https://dftracer.readthedocs.io).
 namespace stages {
 inline constexpr TraceStage kTrain{"pipeline", "pipeline.train"};
@@ -46,22 +46,22 @@ inline constexpr TraceStage kRestart{"checkpoint", "checkpoint.restart"};
 
 struct TraceRecorder;
 
-/// A recording. At most one may exist at a time, and threads that make spans must end before it.
+/// A recording. At most one may exist at a time; threads that make spans must end before it does.
 class Trace {
  public:
-  /// Begins. Error (runtime): the file cannot be created.
+  /// Begins the recording. Throws a runtime error if the file cannot be created.
   explicit Trace(std::filesystem::path file);
   ~Trace();  ///< stops without writing
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  /// Stops and writes the file: a JSON array with one event per line. Error (runtime): it cannot be
-  /// written.
+  /// Stops and writes the file: a JSON array with one event per line. Throws a runtime error if the
+  /// file cannot be written.
   void write();
 
   static bool on() noexcept;
-  /// Begins and ends a span of this thread; spans nest. Without a recording they do nothing. `step`
-  /// below 0: none.
+  /// Begin and end a span of this thread; spans nest. Without a recording they do nothing. A
+  /// negative `step` means that the span belongs to no step.
   static void begin(const TraceStage& stage, std::int64_t step = -1, std::string_view detail = {});
   static void end() noexcept;
 

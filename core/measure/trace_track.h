@@ -1,4 +1,4 @@
-// Tracks of a recording (core/measure/trace.h) for work that no thread of this process does, such as
+// Tracks of a recording (core/measure/trace.h) for work outside this process's threads, such as on
 // the streams of a GPU. Called by commands; host only.
 #pragma once
 
@@ -23,7 +23,7 @@ struct TraceTrack {
 /// Spans that a track keeps; later ones are counted.
 inline constexpr std::size_t kMostSpans = std::size_t{1} << 20;
 
-/// Adds a track below the threads of the recording that is on. Call it before Trace::write().
+/// Adds a track below the threads of the current recording. Call it before Trace::write().
 void add_trace_track(TraceTrack track);
 
 }  // namespace wellspring

@@ -47,7 +47,7 @@ std::string tick_text(double value, double step) {
   constexpr std::array units = {" k", " M", " G", " T"};
   double scale = 1;
   const char* unit = "";
-  // Values below 10000 get no unit.
+  // Values below 10000 have no unit.
   for (std::size_t i = 0; i < units.size() && std::abs(value) >= 1000 * scale * (i == 0 ? 10 : 1);
        ++i) {
     scale *= 1000;

@@ -10,7 +10,7 @@
 
 namespace wellspring {
 
-/// An 8-bit RGB image: pixels [height, width, 3], rows from the top, without padding.
+/// An 8-bit RGB image: pixels [height, width, 3], top row first, without padding.
 struct RgbImage {
   int width = 0, height = 0;
   std::vector<std::uint8_t> pixels;

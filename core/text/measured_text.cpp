@@ -13,7 +13,7 @@ bool is_known(double uncertainty) {
 }
 
 /// Decimals that show two significant digits of `uncertainty`. 0.0996 rounds to 0.10, so it needs
-/// one fewer than its power of ten suggests.
+/// one decimal fewer than its power of ten suggests.
 int decimals_for(double uncertainty, int most) {
   const int power = static_cast<int>(std::floor(std::log10(uncertainty)));
   const bool rounds_up = std::round(uncertainty * std::pow(10.0, 1 - power)) >= 100;

@@ -20,10 +20,10 @@ std::string measured_text(double value, double uncertainty, const char* plus_min
 std::string share_text(double share, double error, const char* plus_minus = kPlusMinus);
 
 /// Standard error of a share of `count` independent samples: the binomial estimate sqrt(p (1 - p) /
-/// n). For p = 0 or 1, where that vanishes, the width of Wilson's interval at one standard
-/// deviation, 1 / (n + 1): E. B. Wilson, "Probable inference, the law of succession, and
-/// statistical inference", JASA 22 (1927), with z = 1. Zero without samples. For scores in [0, 1]
-/// that are not binary it is an upper bound.
+/// n). This estimate vanishes for p = 0 and 1; the result is then the width of Wilson's interval at
+/// one standard deviation, 1 / (n + 1): E. B. Wilson, "Probable inference, the law of succession,
+/// and statistical inference", JASA 22 (1927), with z = 1. Zero without samples. For scores in [0,
+/// 1] that are not binary, it is an upper bound.
 double share_error(double share, double count);
 
 }  // namespace wellspring

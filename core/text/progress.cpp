@@ -108,7 +108,7 @@ bool wants_colour(int descriptor) {
 Progress::Progress(Options options) noexcept
     : options_(std::move(options)), begin_(Clock::now()), drawn_(begin_) {
   options_.style = resolve(options_.style, options_.descriptor);
-  // The bar appears after `patience`, the first line after an interval.
+  // The bar first appears after `patience`, plain lines after one interval.
   if (options_.style == Style::bar) drawn_ += options_.patience - options_.bar_interval;
 }
 

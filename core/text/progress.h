@@ -21,11 +21,11 @@ bool wants_colour(int descriptor);
 /// Columns of the terminal; 80 if unknown.
 std::size_t terminal_columns(int descriptor);
 /// `text` in lines of at most `columns`, broken at spaces; continuation lines begin with `indent`
-/// spaces. A longer word stays whole.
+/// spaces. A word longer than a line is not broken.
 std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent);
 
-/// Upper bound of the terminal columns that UTF-8 text takes: every character from U+1000 on, below
-/// the wide characters of East Asia, counts as two.
+/// Upper bound on the terminal columns that UTF-8 text takes: every character at or above U+1000,
+/// which is below the wide characters of East Asia, counts as two.
 std::size_t columns_of(std::string_view text);
 
 /// Text after the count and the time left.

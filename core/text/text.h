@@ -11,12 +11,12 @@
 
 namespace wellspring {
 
-/// Number of insertions, deletions, replacements and swaps of neighbours from a to b, without
-/// editing a character twice (optimal string alignment, the restricted Damerau-Levenshtein
+/// Number of insertions, deletions, replacements and swaps of neighbouring characters from a to b,
+/// editing no character twice (optimal string alignment, the restricted Damerau-Levenshtein
 /// distance: Boytsov 2011, ACM JEA 16, 1.1). Works on bytes and ignores case.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The known name nearest to `name`; empty if there is no near one. Ties go to the earlier.
+/// The known name nearest to `name`; empty if there is no near one. Ties go to the earlier name.
 std::optional<std::string> nearest_name(std::string_view name, std::span<const std::string> known);
 
 /// Advice for an unknown name: "did you mean 'lr'? known: lr, momentum".

@@ -25,11 +25,11 @@ namespace wellspring {
 namespace {
 
 struct Particle {
-  int pdg, status, mother1, mother2;  ///< mothers: numbers from 1; 0: none
+  int pdg, status, mother1, mother2;  ///< mothers: 1-based particle indices; 0: none
   double x, y, z, e, mass;            ///< GeV
 };
 
-/// GeV per unit of the momenta, if all sources have the columns of records in the same unit.
+/// GeV per momentum unit. All sources must have the columns of records, in the same unit.
 double gev_of(const SampleReader& feed) {
   const std::vector<ValueInfo> columns = record::columns("");
   for (const SampleOrigin& origin : feed.origins()) {
@@ -64,15 +64,15 @@ std::string identity_text(const SampleReader& feed) {
   nlohmann::ordered_json identity = feed.identity();
   identity["version"] = kVersion;
   std::string text;
-  for (const char c : identity.dump()) {  // they only occur in strings
+  for (const char c : identity.dump()) {  // they occur only in strings
     const bool reserved = c == '<' || c == '>' || c == '&';
     text += reserved ? fmt::format("\\u{:04x}", static_cast<unsigned>(c)) : std::string(1, c);
   }
   return text;
 }
 
-/// The cross sections of the classes in pb if all samples come from one generator that knows them,
-/// whose classes are equally likely; otherwise empty.
+/// Cross sections of the classes, pb. Empty unless all samples come from one generator that knows
+/// them and whose classes are equally likely.
 std::vector<double> cross_sections_of(const SampleReader& feed) {
   const SampleInfo* const info = layouts::only_info(feed);
   return info != nullptr ? info->cross_sections : std::vector<double>();
@@ -94,8 +94,8 @@ std::string lhe_head(const SampleReader& feed, const std::vector<Particle>& firs
                        [](const Particle& p) { return p.status == -1; });
   beams.resize(2, {});
   const std::size_t processes = processes_of(feed);
-  // IDWTUP = 4: weighted events, whose mean weight is the cross section in pb (XSECUP); 1 if it is
-  // not modelled.
+  // IDWTUP = 4: weighted events whose mean weight is the cross section in pb (XSECUP), or 1 if that
+  // is not modelled.
   const std::vector<double> known = cross_sections_of(feed);
   text += fmt::format("{} {} {:.9e} {:.9e} 0 0 0 0 4 {}\n", beams[0].pdg, beams[1].pdg, beams[0].e,
                       beams[1].e, processes);
@@ -107,7 +107,7 @@ std::string lhe_head(const SampleReader& feed, const std::vector<Particle>& firs
   return text + "</init>\n";
 }
 
-/// Colour flow is not recorded: 0. SCALUP and couplings are unknown: -1; spins too: 9.
+/// Colour flow is not recorded (0). SCALUP and couplings are unknown (-1), and so are spins (9).
 void add_lhe(std::string& text, const std::vector<Particle>& particles, int process,
              double weight) {
   text += fmt::format("<event>\n{} {} {:.9e} {:.9e} {:.9e} {:.9e}\n", particles.size(), process,
@@ -155,7 +155,7 @@ void add_hepmc(std::string& text, const std::vector<Particle>& particles, const 
   }
   text += fmt::format("E {} {} {}\nU GEV MM\nW {:.9e}\n", event.number, vertices.size(),
                       particles.size(), event.weight);
-  // Cross section, its error, and the numbers of accepted and attempted events: -1, not counted.
+  // Cross section, its error, and the numbers of accepted and attempted events (-1: not counted).
   if (event.cross_section > 0)
     text += fmt::format("A 0 GenCrossSection {:.9e} 0 -1 -1\n", event.cross_section);
   text += fmt::format("A 0 signal_process_id {}\n", event.process);
@@ -197,7 +197,7 @@ ExportReport export_event_records(SampleReader& feed, const std::filesystem::pat
       if (!sections.empty())
         weight *=
             sections[static_cast<std::size_t>(process - 1)] * static_cast<double>(sections.size());
-      // HepMC's numbers have 31 bits; the ids of a mixture's sources would repeat.
+      // HepMC's event numbers have 31 bits. In a mixture, ids of different sources would repeat.
       const std::uint64_t number = numbered ? samples.slots[row].sample & 0x7fffffff : done + row;
       if (lhe) {
         add_lhe(text, particles, process, weight);

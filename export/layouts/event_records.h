@@ -16,11 +16,11 @@ bool is_event_record(const std::filesystem::path& path);
 
 /// Writes the events as they are made; memory use does not depend on their number. Momenta are in
 /// GeV. The process number is the class plus 1. If the generator knows the cross section of each
-/// class (SampleInfo::cross_sections), the mean weight of all events is their sum in pb; otherwise
-/// the weights of the samples are kept and the cross sections are 1. HepMC events have the sample's
-/// id as their number (modulo 2^31; in mixtures, they are counted from 0). The parameters are in the
-/// header. Throws a config error unless the samples of all sources have the columns of event
-/// records.
+/// class (SampleInfo::cross_sections), the mean weight of all events is the sum of these cross
+/// sections in pb; otherwise the weights of the samples are kept and the cross sections are 1. The
+/// number of a HepMC event is the sample's id modulo 2^31; in mixtures, events are counted from 0.
+/// The parameters are in the header. Throws a config error unless the samples of all sources have
+/// the columns of event records.
 ExportReport export_event_records(SampleReader& feed, const std::filesystem::path& path,
                                   const std::function<void(std::uint64_t)>& progress);
 

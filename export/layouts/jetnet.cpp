@@ -31,7 +31,7 @@ struct Momentum {
 };
 
 /// R. Kansal et al., Particle Cloud Generation with Message Passing Generative Adversarial Networks
-/// (2021), and its package `jetnet`: particle_features [N, items, 4], by decreasing pT: eta and phi
+/// (2021), and the package `jetnet`: particle_features [N, items, 4], by decreasing pT: eta and phi
 /// relative to the jet, pT divided by the jet's pT, mask (1 or 0); jet_features [N, 4]: pT (GeV),
 /// eta, mass (GeV), number of particles. Computed in f64.
 class JetNetArrays final : public ValueArrays {

@@ -1,4 +1,4 @@
-// Layout `kinematics`: transverse momentum, pseudorapidity, azimuth and mass of particles in f64.
+// Layout `kinematics`: transverse momentum, pseudorapidity, azimuth and mass of particles, in f64.
 #include "core/io/bytes.h"
 #include "export/layouts/layouts.h"
 
@@ -17,8 +17,8 @@ namespace {
 
 constexpr const char* kKinematics = "kinematics";
 
-/// Adds `kinematics` [N, items, 4], padded with 0, to the arrays of the layout `columns`. E^2 - p^2 of
-/// momenta in f32 loses the mass of fast particles, so the mass comes from the column m.
+/// Adds `kinematics` [N, items, 4], padded with 0, to the arrays of the layout `columns`. In f32,
+/// E^2 - p^2 loses the mass of fast particles, so the mass comes from the column m.
 class KinematicsArrays final : public ValueArrays {
  public:
   explicit KinematicsArrays(const SampleReader& feed)

@@ -1,4 +1,4 @@
-// Layouts of exported files, each implemented in the file of its name, and functions that they
+// Layouts of exported files, each implemented in the file with its name, and functions that they
 // share. Called by export_layout.cpp; host only.
 #pragma once
 
@@ -29,7 +29,7 @@ ExportLayout kinematics();
 /// 1].
 std::unique_ptr<ValueArrays> images(const SampleReader& feed, const ImageForm& form);
 
-/// The 8-bit pixel of a value from 0 to 1. Throws a data error for other values.
+/// The 8-bit pixel for a value from 0 to 1. Throws a data error for other values.
 std::uint8_t pixel_of(float value);
 
 /// ExportLayout::make for a layout with a single ValueArrays class.
@@ -50,7 +50,7 @@ inline std::int64_t rows_of(const SampleReader& feed) {
   return static_cast<std::int64_t>(feed.count());
 }
 
-/// Throws a config error: the samples do not fit the layout.
+/// Throws a config error that says why the samples do not fit the layout.
 [[noreturn]] inline void refuse(const std::string& layout, const std::string& why) {
   fail(ErrorKind::config, {"these samples do not fit the layout '" + layout + "'", why,
                            "export them with --layout columns"});

@@ -182,7 +182,7 @@ ExportReport export_trackml(SampleReader& feed, const std::filesystem::path& pat
   feed.make([&](const HostSamples& samples) {
     const auto width = static_cast<std::size_t>(samples.rows.layout.elements());
     for (std::size_t row = 0; row < samples.items().size(); ++row) {
-      stop_if_interrupted();  // a sample can have 10 MB
+      stop_if_interrupted();  // a sample can take 10 MB
       tables.write(folder, samples.slots[row].sample, samples.x().data() + row * width,
                    static_cast<std::size_t>(samples.items()[row]));
     }

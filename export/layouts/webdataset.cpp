@@ -31,8 +31,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kClasses = "classes.txt";
 constexpr std::size_t kTarBlock = 512;
 
-/// A member of an archive with fixed date and owner, so that identical samples give identical
-/// files.
+/// Adds a member with a fixed date and owner, so that
+/// identical samples give identical files.
 void add_member(std::string& archive, const std::string& name, Bytes content) {
   std::string header(kTarBlock, '\0');
   const auto put = [&](std::size_t at, const std::string& text) {
@@ -60,7 +60,7 @@ std::string npy_of(const ArraySpec& spec, std::span<const float> values) {
   return npy_header(spec).append(text_of(bytes_of(values)));
 }
 
-/// Extension of an image file that data sets read.
+/// File extension for an image, as data sets recognise it.
 const char* image_extension(std::span<const std::uint8_t> file) {
   switch (file_kind(file)) {
     case FileKind::jpeg:
@@ -155,7 +155,7 @@ class SampleEncoder {
   const SampleLayout layout_;
 };
 
-/// Encodes the rows from `begin` on, in parallel. `first`: number of row 0 in the export.
+/// Encodes the rows starting at `begin` in parallel. `first`: number of row 0 in the export.
 std::vector<std::string> encode_rows(const SampleReader& feed, const HostSamples& samples,
                                      std::int64_t begin, std::uint64_t first, int threads) {
   const SampleEncoder encoder(feed, samples);
@@ -175,7 +175,7 @@ std::vector<std::string> encode_rows(const SampleReader& feed, const HostSamples
   return encoded;
 }
 
-/// Writes members into the shards of a folder, each of which ends after a number of samples or bytes.
+/// Writes members into the shards of a folder. A shard ends after a number of samples or bytes.
 class TarShards {
  public:
   TarShards(ShardFolder& folder, std::uint64_t most_samples)
@@ -260,7 +260,7 @@ ExportReport export_webdataset(SampleReader& feed, const fs::path& path,
     const auto take = [&](const HostSamples& samples) {
       const std::int64_t begin = done > next ? static_cast<std::int64_t>(done - next) : 0;
       for (const std::string& members : encode_rows(feed, samples, begin, next, threads))
-        if (!members.empty()) shards.add(members);  // empty: in a complete shard
+        if (!members.empty()) shards.add(members);  // empty: already in a complete shard
       next += static_cast<std::uint64_t>(samples.count());
       if (options.progress) options.progress(next);
     };

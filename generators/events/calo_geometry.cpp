@@ -103,7 +103,7 @@ Calorimeter build_calorimeter(const std::vector<CaloLayerSpec>& specs, double sl
     layer.first_cell = static_cast<int>(cells);
     layer.first_slice = static_cast<int>(slices);
     layer.first_ring = calorimeter.rings;
-    // A depth within rounding of a whole number of slices gets exactly that number.
+    // A depth within rounding error of a whole number of slices has exactly that number of slices.
     layer.slices =
         std::max(1, static_cast<int>(std::ceil((spec.back - spec.front) / slice * (1 - 1e-6))));
     cells += std::int64_t{layer.rings} * layer.sectors;

@@ -1,7 +1,7 @@
 // Cylindrical calorimeters: layers perpendicular to the particle's direction, each divided into
 // rings and sectors. Cells are numbered as in CaloChallenge files: rings fastest, then sectors,
 // then layers (C. Krause et al., "CaloChallenge 2022", arXiv:2410.21611). Used by generator
-// `calo_gflash` and its tests; host only, except the structs (host and device).
+// `calo_gflash` and its tests. Structs are for host and device, functions for the host.
 #pragma once
 
 #include "generators/events/gflash.h"
@@ -34,7 +34,7 @@ struct Calorimeter {
 /// Specification of a layer, in user units.
 struct CaloLayerSpec {
   double front, back;           ///< depth in radiation lengths
-  std::vector<double> r_edges;  ///< mm, from 0
+  std::vector<double> r_edges;  ///< mm, starting at 0
   int sectors;
 };
 
@@ -44,7 +44,7 @@ Calorimeter build_calorimeter(const std::vector<CaloLayerSpec>& specs, double sl
 
 /// Layers of the CaloChallenge data sets. Data sets 2 and 3 have 45 layers of 3.4 mm. For data set
 /// 1, rings and sectors are taken from its layers 0, 1, 2, 3, 12 (photons) and 0, 1, 2, 3, 12, 13,
-/// 14 (pions). Its files give no depths; these approximate the ATLAS barrel at pseudorapidity 0.2
+/// 14 (pions). Its files give no depths; ours approximate the ATLAS barrel at pseudorapidity 0.2
 /// (JINST 3 (2008) S08003, chapter 5), all in one medium.
 std::vector<CaloLayerSpec> ds1_photon_layers(const gflash::Medium& medium);
 std::vector<CaloLayerSpec> ds1_pion_layers(const gflash::Medium& medium);

@@ -81,7 +81,7 @@ void expect_energies(const CaloGflash::Params& params, const gflash::Medium& med
   if (has_other(params)) {
     const double low = lowest_electromagnetic(medium);
     if (asked.low < low || asked.high > kHighestEnergy) {
-      refuse("electromagnetic showers", low * 1.0005, kHighestEnergy);  // rounded as printed
+      refuse("electromagnetic showers", low * 1.0005, kHighestEnergy);  // allows for rounded output
     }
   }
   if (has_pion(params) && !(is_hadronic(params, asked.low) && is_hadronic(params, asked.high) &&

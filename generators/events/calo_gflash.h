@@ -4,15 +4,15 @@
 //
 // A shower is a list of slices, parts of a layer's depth. A gamma law gives the energy of each
 // slice, and a two-component profile at the slice's centre gives the lateral distribution
-// (gflash.h). The mode says how the energy of a slice is distributed to cells:
+// (gflash.h). The mode determines how the energy of a slice is distributed among cells:
 //
 //   gflash       as published: each slice has its own number of spots of equal energy
 //   gflash_lite  all spots of a shower have the same energy; the slice of each spot is random
 //   mean         the expected share of each cell
 //
-// Energies are integers in units of 2^-40 of the particle's energy, so that sums do not depend on
-// their order and the energy outside the cells is exact. Sampling fluctuations, the constant term,
-// noise and the threshold are then applied to each cell.
+// Energies are integers in units of 2^-40 of the particle's energy. Sums therefore do not depend on
+// the order of addition, and the energy outside the cells is exact. Sampling fluctuations, the
+// constant term, noise and the threshold are then applied to each cell.
 #pragma once
 
 #include "core/config/params.h"
@@ -394,13 +394,13 @@ struct CaloGflash {
     truth.latents[kStart] = shower.start;
     truth.latents[kEmFraction] = shower.em_fraction;
     truth.latents[kInvisible] = whole * (1 - (shower.share[0] + shower.share[1]) / kWhole);
-    // In mode mean, the cells' shares are rounded, so their sum may slightly exceed `visible`.
+    // In mode `mean`, the cells' shares are rounded, so their sum may slightly exceed `visible`.
     const std::uint64_t deposited = shared.deposited < visible ? shared.deposited : visible;
     truth.latents[kLeakage] = static_cast<float>(visible - deposited) / kWhole * whole;
     truth.latents[kSpots] = static_cast<float>(shared.spots);
   }
 
-  static constexpr float kLeastEmEnergy = 0.05f;  ///< GeV; lower energies use its spots and widths
+  static constexpr float kLeastEmEnergy = 0.05f;  ///< GeV; also used for lower energies
 
   struct Hadronic {
     float shape, shape_slope, em_rate, rate, rate_slope;

@@ -32,7 +32,7 @@ const std::vector<std::pair<std::string, Material>>& materials();
 inline constexpr double kScatteringEnergy = 21.2;
 
 Medium homogeneous(Material material);
-/// A sandwich with periods of `passive_mm` and `active_mm`. Averages over the mass fractions w: Z =
+/// A sandwich with periods of `passive_mm` and `active_mm`. Weighted with the mass fractions w: Z =
 /// sum w Z, 1 / X0 = sum w / X0, Ec / X0 = sum w Ec / X0, with lengths in g / cm^2.
 Medium sandwich(Material passive, double passive_mm, Material active, double active_mm);
 

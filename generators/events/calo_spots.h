@@ -1,4 +1,4 @@
-// Distributes the energy spots of a shower's slices to cells; the members of a team share the work.
+// Distributes the energy spots of a shower's slices among cells; a team's members share the work.
 // Used by generator `calo_gflash`; host and device.
 #pragma once
 

@@ -99,7 +99,7 @@ std::vector<int> read_ids(const std::string& name, const std::string& text) {
   }
 }
 
-/// Particle Data Group, Monte Carlo particle numbering scheme: these are their own antiparticles.
+/// PDG Monte Carlo particle numbering scheme; the listed particles are their own antiparticles.
 int antiparticle(int pdg) {
   constexpr int kNeutral[] = {21, 22, 23, 25, 111, 113, 130, 221, 223, 310, 331, 333, 443, 553};
   return std::ranges::count(kNeutral, pdg) > 0 ? pdg : -pdg;

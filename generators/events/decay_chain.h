@@ -1,13 +1,13 @@
-// Chains of two- and three-body decays, each uniform in phase space in the rest frame of the
-// mother. Used by generator `rambo`. Host and device, in double precision; parsing and checks host
-// only.
+// Chains of two- and three-body decays, each uniform in phase space in the rest
+// frame of the mother. Used by generator `rambo`. For host and device, in double
+// precision; parsing and checks are host only.
 //
 // Two bodies: the direction is isotropic, and p = sqrt((M - m1 - m2)(M + m1 + m2)(M - m1 + m2)(M +
 // m1 - m2)) / 2M. Three bodies: particle 1 and the pair (23), whose mass has the density p_1(m23)
-// p_23(m23) between m2 + m3 and M - m1. It is drawn uniformly and kept with probability p_1 p_23 /
-// (p_1(m2 + m3) p_23(M - m1)), which is at most 1 because p_1 falls with m23 and p_23 rises. For
-// massless products one try in four is kept; for massive ones, more. Then the mother decays to 1
-// and the pair, and the pair into 2 and 3, as two-body decays. Source: Particle Data Group,
+// p_23(m23) between m2 + m3 and M - m1. The mass is drawn uniformly and kept with probability p_1
+// p_23 / (p_1(m2 + m3) p_23(M - m1)), which is at most 1 because p_1 falls with m23 and p_23 rises.
+// For massless products one try in four is kept; for massive ones, more. Then the mother decays to
+// 1 and the pair, and the pair into 2 and 3, as two-body decays. Source: Particle Data Group,
 // Kinematics; F. James, Monte Carlo phase space, CERN 68-15 (1968).
 //
 // Branching fractions are 1 and each decay is sampled from its own phase space, so the weight of an
@@ -42,8 +42,8 @@ class DecayChain {
   struct Node {
     double mass = 0;
     int first = 0, products = 0;  ///< nodes [first, first + products)
-    /// Only for event records: PDG number, and numbers of the particle and its mother among all
-    /// particles in the order of run(). A root has the mother -1.
+    /// Only for event records: PDG number, and indices of the particle and its mother among all
+    /// particles, in the order of run(). A root has the mother -1.
     int pdg = 0, item = 0, mother = -1;
     int rule = 0;  ///< host only: index of its decay
   };
@@ -54,9 +54,9 @@ class DecayChain {
   DecayChain(const std::string& name, const std::vector<double>& masses, int bodies,
              const std::vector<std::string>& decays);
 
-  /// Host only: sets PDG numbers of the bodies, and of the products of each decay in the order of
-  /// `decays`, written as "5 + 24"; the products of a mother with a negative number are their
-  /// antiparticles. Numbers the particles. Config errors begin with `name`.
+  /// Host only: sets the PDG numbers of the bodies and of each decay's products, written as "5 +
+  /// 24", in the order of `decays`. A mother with a negative number gets the antiparticles of these
+  /// products. Also numbers the particles. Config errors begin with `name`.
   void identify(const std::string& name, int bodies, const std::vector<std::int32_t>& ids,
                 const std::vector<std::string>& decays);
 
@@ -70,9 +70,9 @@ class DecayChain {
   /// Host only: maximum number of random blocks.
   std::int64_t blocks() const { return blocks_; }
 
-  /// Decays all `count` particles of `waiting`, the last one first. `rng(i)` returns the random
-  /// numbers of event i of N. Calls on_final(number, Particles), or on_decayed(Particles). Decay d uses scene blocks that
-  /// start at first_block + d kStride. The nodes give the masses; root k is node k.
+  /// Decays all `count` particles of `waiting`, the last one first. `rng(i)`: random numbers of
+  /// event i of N. Calls on_final(number, Particles) or on_decayed(Particles). Decay d uses scene
+  /// blocks that start at first_block + d kStride. The nodes give the masses; root k is node k.
   template <int N, class Rng, class OnFinal, class OnDecayed>
   WS_INLINE int run(const Rng& rng, std::uint32_t first_block, Particles<N> (&waiting)[kMostFinals],
                     int count, const OnFinal& on_final, const OnDecayed& on_decayed) const {

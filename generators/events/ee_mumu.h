@@ -168,10 +168,10 @@ struct EeMumu {
     return record_ ? SampleLayout::set(4, record::kColumns) : SampleLayout::event(kFeatures);
   }
 
-  /// With n equally likely classes, the best guess given c is the class of highest density, so
-  /// the accuracy is 1/n of the integral of the highest density. The densities differ only in A_FB
-  /// c: the largest A_FB wins for c > 0, the smallest for c < 0. The integral is therefore 1 +
-  /// (A_FB,max - A_FB,min) / 2. The azimuth carries no information. A record shows the energy.
+  /// With n equally likely classes, the best guess given c is the class of highest density, so the
+  /// accuracy is 1/n of the integral of the highest density. The densities differ only in A_FB c:
+  /// the largest A_FB wins for c > 0, the smallest for c < 0. The integral is therefore 1 +
+  /// (A_FB,max - A_FB,min) / 2. The azimuth carries no information. Event records reveal the class.
   double best_accuracy() const {
     if (record_) return 1;
     return (1 + 0.5 * (highest_asymmetry_ - lowest_asymmetry_)) / energies_;

@@ -1,7 +1,7 @@
-// Event records: sets whose items are the particles of an event, with PDG number, status and mothers
-// as in a Les Houches file (J. Alwall et al., hep-ph/0609017). Mothers precede their daughters.
-// Written by generators with columns: record, read by export (LHE, HepMC3). Host and device;
-// describe() host only.
+// Event records: sets whose items are the particles of an event, with PDG number, status and
+// mothers as in a Les Houches file (J. Alwall et al., hep-ph/0609017). Mothers precede their
+// daughters. Generators write them if `columns` is `record`; export reads them for LHE and HepMC3
+// files. For host and device, but columns() is host only.
 #pragma once
 
 #include "generators/sample_info.h"
@@ -19,7 +19,7 @@ inline constexpr int kColumns = 9;
 inline constexpr int kLargestId = 1 << 24;
 enum class Status : std::int8_t { incoming = -1, final = 1, decayed = 2 };
 
-/// Everything but the momentum. Mothers are numbers of items from 1; 0: none.
+/// Everything except the momentum. Mothers are 1-based item indices; 0: none.
 struct Tag {
   float mass;
   int pdg;

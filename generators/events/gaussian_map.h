@@ -1,5 +1,5 @@
 // Normal parameters observed through a linear map and noise, and their posterior variances. Used by
-// generators `gaussian_linear` and `sbi`; host and device, posterior_variances host only.
+// generators `gaussian_linear` and `sbi`; host and device, but posterior_variances is host only.
 #pragma once
 
 #include "kernels/batch/sample.h"
@@ -20,9 +20,9 @@ namespace wellspring {
 struct GaussianMap {
   float mixing, noise, prior;
 
-  /// Draws N parameters and measurements, N even, from scene blocks block(0), block(1), ...; calls
-  /// theta(i, value), which returns the parameter to use, and x(i, value). Normal deviates come in pairs from the words of the blocks:
-  /// first the parameters, then, starting with a new block, the noise.
+  /// Draws N parameters and measurements (N even) from scene blocks block(0), block(1), ... Calls
+  /// theta(i, value), which returns the parameter to use, and x(i, value). Each block's words give
+  /// pairs of normal deviates: first for the parameters, then, in new blocks, for the noise.
   template <int N, class Block, class Theta, class X>
   WS_INLINE void draw(const Block& block, const Theta& theta, const X& x) const {
     static_assert(N % 2 == 0);

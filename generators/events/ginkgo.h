@@ -7,13 +7,13 @@
 //   log_w, log_qcd   log density of the shower (its tree, masses and directions) under either
 //                    hypothesis, given the jet's momentum; see ginkgo_shower.h. The density has the
 //                    unit GeV^-4 per branching
-//   log_ratio        their difference; exact, because all branchings but the first cancel. It is the
-//                    ratio given the mass: with unequal masses, the mass alone tells the classes apart
+//   log_ratio        their difference; exact, because all branchings but the first cancel. It is
+//                    the ratio at a given mass; if the masses differ, they alone identify the class
 //
 // `log_ratio` is the optimal classifier for an observer of the tree. An observer of the set alone
-// can at best know p(set | W) / p(set | QCD), both summed over all trees with that set, and reaches
-// a smaller area under the curve. For the few constituents of configs/ginkgo.yaml this sum is exact
-// too (tests/generators/events/ginkgo_reference.h).
+// can at best know p(set | W) / p(set | QCD), both summed over all trees that give this set, and
+// reaches a smaller area under the curve. For the few constituents of configs/ginkgo.yaml this sum
+// is exact too (tests/generators/events/ginkgo_reference.h).
 #pragma once
 
 #include "core/config/params.h"

@@ -234,7 +234,7 @@ WS_INLINE void shower(const Blocks& blocks, std::uint32_t first_block, const flo
         }
         parton = waiting[i][--waiting_count[i]];
       }
-      if (now.done[i] != 0) continue;  // its parent branches on; the result is unused
+      if (now.done[i] != 0) continue;  // its parent is branched again, but the result is unused
       now.parent.put(i, parton);
       ++left;
     }

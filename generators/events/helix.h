@@ -70,7 +70,7 @@ WS_INLINE Chord to_plane(const State& at, double z) {
   const double height = z - at.z;
   const double arc = height / at.cot, half = 0.5 * at.k * arc;
   const bool reached = (height * at.cot > 0) & (2 * half < kPi) & (2 * half > -kPi);
-  // sin(b) / b and cos(b) for b = half / 4 <= pi / 8 by series, then doubled twice.
+  // sin(b) / b and cos(b) for b = half / 4 <= pi / 8 by series; then the angle is doubled twice.
   double b = 0.25 * half, sinc = 0, cosine = 0;
   const double square = b * b;
   WS_UNROLL(8)
@@ -119,9 +119,9 @@ WS_INLINE State scattered(const State& at, double bend, double a, double b) {
   return to;
 }
 
-/// Highland's width (radians) of the projected multiple-scattering angle, in the form of the
-/// Particle Data Group (Phys. Rev. D 110 (2024) 030001, eq. 34.16): 13.6 MeV / (beta c p) sqrt(x /
-/// X0) (1 + 0.038 ln(x / (X0 beta^2))). `p` is in GeV, `thickness` is x / X0; the charge is 1.
+/// Highland's width (radians) of the projected multiple-scattering angle, as given by the Particle
+/// Data Group (Phys. Rev. D 110 (2024) 030001, eq. 34.16): 13.6 MeV / (beta c p) sqrt(x / X0) (1 +
+/// 0.038 ln(x / (X0 beta^2))). `p` is in GeV, `thickness` is x / X0; the charge is 1.
 WS_INLINE float highland(float p, float beta, float thickness) {
   const float logarithm = math::log(thickness / (beta * beta));
   const float factor = math::max(math::fma(0.038f, logarithm, 1.0f), 0.0f);

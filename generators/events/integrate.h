@@ -1,7 +1,7 @@
 // Fixed-step integrators for small systems of ordinary differential equations: classical
 // fourth-order Runge-Kutta, and leapfrog for forces that depend on positions only. The state stays
-// in registers; each device thread or host SIMD lane computes one trajectory. Used by generators
-// `sbi` and `ode` with T = float, by tests with T = double; host and device.
+// in registers; each device thread or host SIMD lane computes one trajectory. Used with T = float
+// by generators `sbi` and `ode`, and with T = double by tests; host and device.
 //
 // Sources: E. Hairer, S. Norsett, G. Wanner, Solving Ordinary Differential Equations I (1993),
 // II.1; E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration (2006), I.1.4.

@@ -12,7 +12,7 @@
 
 namespace wellspring::jets {
 
-/// Marks rows that only apply to sets; use with "output: constituents".
+/// Marks rows that apply only to sets; use with "output: constituents".
 template <class Params>
 bool shows_constituents(const Params& params) {
   return params.output == Output::constituents;

@@ -182,8 +182,8 @@ WS_INLINE float distance_squared(float deta, float dphi) {
   return math::fma(deta, deta, dphi * dphi);
 }
 
-/// Merges subjets until at most `left` remain. If pairs are equally close, it merges the first; the
-/// last subjet fills the gap.
+/// Merges subjets until at most `left` remain. Among equally close pairs, it merges the
+/// first; the last subjet fills the gap.
 WS_HD inline void cluster(Cloud& cloud, int left) {
   while (cloud.subjets > left) {
     float least = math::kInfinity;
@@ -290,8 +290,8 @@ WS_HD float draw_image(Cloud& cloud, const Picture& picture, Row& row) {
   if (picture.norm == Norm::none) scale = total * picture.per_unit;
   const float most = picture.norm == Norm::none ? scale : 1.0f;
   for (int i = cloud.count; i-- > 0;) {
-    // Loops backwards, because only the first constituent of a pixel holds its sum; the others hold
-    // 0.
+    // Loops backwards: only the first constituent of a pixel holds the
+    // pixel's sum, and the others hold 0.
     if (cloud.sub_eta[i] < 0) continue;
     row.set(static_cast<int>(cloud.sub_eta[i]), math::min(cloud.sub_pt[i] / kUnits * scale, most));
   }

@@ -1,5 +1,5 @@
-// The Lund plane of a parton, the masses of W and top, and constants of generator `lund_shower`. Host
-// and device.
+// The Lund plane of a parton, the masses of W and top, and constants of
+// generator `lund_shower`. For host and device.
 #pragma once
 
 #include "generators/events/jet_views.h"
@@ -13,7 +13,7 @@ namespace wellspring {
 
 namespace lund {
 
-/// Maximum number of partons. A jet with this many stops branching and is called unfinished.
+/// Maximum number of partons. A jet that reaches it stops branching and is called unfinished.
 inline constexpr int kMostPartons = jets::kMostConstituents;
 inline constexpr int kMostProngs = 3;
 inline constexpr int kMostClasses = 4;
@@ -33,7 +33,7 @@ struct Line {
   float mass, square, scale;  ///< M, M^2, M Gamma
   float low, range;           ///< angles in turns; range 0: always M
 
-  static constexpr double kWidths = 15;  ///< as bwcutoff of MadGraph5_aMC@NLO, arXiv:1405.0301
+  static constexpr double kWidths = 15;  ///< like bwcutoff in MadGraph5_aMC@NLO, arXiv:1405.0301
 
   WS_INLINE float draw(std::uint32_t word) const {
     const math::SinCos at = math::sincos_turns(math::fma(unit_float(word), range, low));

@@ -276,7 +276,7 @@ SampleInfo LundShower::describe(const Params& params) {
       rarely_reached({"unfinished",
                       "partons that stopped radiating at the maximum of 128 constituents", "", 0,
                       kMost})};
-  // An exponential number of 24 bits is below 17.
+  // An exponential deviate from 24 random bits is below 17.
   const double soft = params.soft > 0 ? 17 * lund::kMostPartons * params.soft_pt : 0;
   const double energy = 1.001 * std::hypot(params.pt_high * std::cosh(params.eta_max), mass) +
                         soft * std::cosh(params.eta_max + params.radius);
@@ -287,8 +287,8 @@ SampleInfo LundShower::describe(const Params& params) {
     info.high = std::max({info.high, static_cast<float>(farthest), kMost});
   }
   if (params.output == jets::Output::constituents) describe_columns(params, info);
-  // Blocks for class, jet, masses and decays; then one block per emission, and one that ends each parton's
-  // emissions.
+  // Blocks for class, jet, masses and decays; then one block per emission
+  // and one to end each parton's emissions.
   info.draws = {.scene = 3 + 2 * std::int64_t{lund::kMostPartons}};
   if (params.w_width > 0 || params.top_width > 0) ++info.draws.scene;
   if (params.soft > 0) info.draws.scene += lund::kMostPartons;

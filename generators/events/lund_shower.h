@@ -129,7 +129,7 @@ struct LundShower {
   static constexpr std::uint8_t kNoProng = 255;
 
   /// Partons with azimuths relative to the jet. For a parton that may radiate, `room` is L, `angle`
-  /// is ln(1 / Theta) with its initial angle, and `softer` is ln(1 / z) of its own emission.
+  /// is ln(1 / Theta) for its initial angle Theta, and `softer` is ln(1 / z) of its own emission.
   struct Jet {
     float pt[lund::kMostPartons], eta[lund::kMostPartons], phi[lund::kMostPartons];
     float room[lund::kMostPartons], angle[lund::kMostPartons], softer[lund::kMostPartons];
@@ -355,7 +355,7 @@ struct LundShower {
   }
 
   /// Adds soft particles: a Poisson process, uniform in the disc of `radius` about the initial
-  /// particle, with exponential transverse momenta. They are neither ordered nor part of the shower.
+  /// particle, with exponential transverse momenta. They are not ordered or part of the shower.
   WS_INLINE void add_soft(const SampleRng& rng, Jet& jet) const {
     float passed = 0;
     for (std::uint32_t n = 0; jet.count < lund::kMostPartons; ++n) {
@@ -451,8 +451,8 @@ struct LundShower {
     return (species == Species::top ? prong - 1 : prong) == 0 ? 2 : -1;
   }
 
-  /// Writes the initial particle, the W of a top, and the products of decays; returns their number.
-  /// If nothing decays, the initial particle counts as the prong.
+  /// Writes the initial particle, the W of a top, and the decay products; returns their number. If
+  /// nothing decays, the initial particle counts as the prong.
   template <int N, class Row>
   WS_INLINE int write_parents(float phi, const Prongs<N>& prongs, int lane, Row& row) const {
     using record::Status;
@@ -483,8 +483,8 @@ struct LundShower {
   }
 
   /// Writes pt, eta, phi and mass. The jet's mass is a sum of small terms, so it is accurate: with
-  /// S = sum pt, A = sum pt (cosh eta - 1), B = sum pt (1 - cos phi), C = sum pt sin phi and D = sum
-  /// pt sinh eta, relative to the axis, m^2 = (A + B)(2 S + A - B) - C^2 - D^2.
+  /// S = sum pt, A = sum pt (cosh eta - 1), B = sum pt (1 - cos phi), C = sum pt sin phi and D =
+  /// sum pt sinh eta relative to the axis, m^2 = (A + B)(2 S + A - B) - C^2 - D^2.
   template <class Row>
   WS_INLINE void write_kinematics(float phi, const Jet& jet, const std::uint8_t* order,
                                   Row& row) const {

@@ -320,9 +320,9 @@ SampleInfo NuTelescope::describe(const Params& params) {
   info.high = static_cast<float>(reach);
   info.low = -info.high;
   // Photons and noise are drawn twice: first to find the earliest time in each module, then to
-  // write them. Noise is also counted beforehand, with one extra gap per string. draw_gamma rejects
-  // at most 5 % of first tries (6 % and 9 standard deviations are allowed here), and its second try
-  // may also be rejected; 40 covers idle lanes.
+  // write them. Noise is also counted first, with one extra gap per string. draw_gamma rejects at
+  // most 5 % of first tries; 6 % plus 9 standard deviations are allowed here. Second tries may also
+  // be rejected. The term 40 covers idle lanes.
   const double photons = params.light == 0 || params.area == 0 ? 0 : sensors * params.saturation;
   const double rejected = 0.06 * photons + 9 * std::sqrt(0.06 * photons);
   const double blocks = photons == 0 ? 0 : std::ceil(2 * (photons + (photons + 2 * rejected) + 40));

@@ -4,8 +4,8 @@
 // (telescope.h). Created through the registry; host and device.
 //
 // Most modules see no light. A team visits four at a time with one random block: each word sets the
-// gap before a module's first photon, and a bound excludes most modules (telescope::may_expect). The
-// members then divide the pulses, find which are auxiliary, and write them.
+// gap before a module's first photon, and a bound excludes most modules (telescope::may_expect).
+// The members then divide the pulses, find which are auxiliary, and write them.
 #pragma once
 
 #include "core/config/params.h"

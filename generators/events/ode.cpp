@@ -157,7 +157,7 @@ struct ClusterBounds {
 
   ClusterBounds(int bodies, double softening) {
     const double fastest = PlummerStar::kFastest, reach = PlummerStar::kReach;
-    const double pairs = 0.5 * (bodies - 1) / bodies;  // pairs, times a product of masses
+    const double pairs = 0.5 * (bodies - 1) / bodies;  // number of pairs times a product of masses
     kinetic = fastest * fastest / 2;
     shallowest = pairs / std::hypot(2 * reach, softening);
     deepest = pairs / softening;

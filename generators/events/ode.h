@@ -109,7 +109,7 @@ struct Ode {
   static constexpr float kFirstCase = 1e-6f;  ///< infected fraction at time 0 of sir
 
  protected:
-  /// Gaussian errors of the features, in the order of the features.
+  /// Gaussian errors of the features, in feature order.
   struct Errors {
     SampleRng rng;
     float sigma;

@@ -76,7 +76,7 @@ struct DoublePendulum {
   }
 };
 
-/// Kinetic energy, potential energy, and angular momentum about the origin, of a set of bodies.
+/// A set of bodies: kinetic energy, potential energy, and angular momentum about the origin.
 template <class T>
 struct Motion {
   T kinetic, potential, spin[3];

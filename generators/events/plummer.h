@@ -13,7 +13,7 @@ namespace wellspring {
 
 struct PlummerStar {
   static constexpr float kScale = 0.589048623f;   ///< scale length a = 3 pi / 16
-  static constexpr float kInside = 0.999f;        ///< fraction of the mass kept, within kReach
+  static constexpr float kInside = 0.999f;        ///< kept fraction of the mass, within kReach
   static constexpr float kReach = 22.8042468f;    ///< a (kInside^(-2/3) - 1)^(-1/2)
   static constexpr float kFastest = 1.84263546f;  ///< sqrt(2 / a): escape speed at the centre
   static constexpr int kBlocks = 4;               ///< blocks of purpose scene per star
@@ -21,10 +21,10 @@ struct PlummerStar {
   float place[3], velocity[3];
 };
 
-/// Star `number` of a sample. The mass within its radius is uniform up to kInside. A&A 37 draws
-/// q, the speed divided by the escape speed, by rejection from q^2 (1 - q^2)^(7/2). Here, the
-/// velocity is given by three coordinates of a point on the sphere in twelve dimensions. Its law is
-/// the same: q^2 ~ Beta(3/2, 9/2).
+/// Star `number` of a sample. The mass within its radius is uniform up to kInside. A&A 37 draws q,
+/// the speed divided by the escape speed, by rejection from q^2 (1 - q^2)^(7/2). Here, three
+/// coordinates of a uniform point on the sphere in twelve dimensions give the velocity. The law of
+/// q is the same: q^2 ~ Beta(3/2, 9/2).
 WS_INLINE PlummerStar plummer_star(const SampleRng& rng, int number) {
   const auto first = static_cast<std::uint32_t>(PlummerStar::kBlocks * number);
   const Philox4 words = rng.block(Purpose::scene, first);

@@ -113,7 +113,7 @@ struct Rambo {
   }
 
  private:
-  static constexpr double kLargestShare = 0.99;  ///< largest sum of masses over energy
+  static constexpr double kLargestShare = 0.99;  ///< maximum of (sum of masses) / energy
   /// Near the threshold, weights fall to about (k / m)^(n - 2) x^(2 n - 3) with x >= 0.14.
   static constexpr float kLowestLogWeight = -80;
   static constexpr std::uint32_t kFirstDecayBlock = 1;  ///< block 0: class and energy

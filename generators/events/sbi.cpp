@@ -41,9 +41,9 @@ struct Truncated {
   }
 };
 
-/// Root of the mean posterior variance of theta, which is uniform in (-1, 1), given x ~ N(theta,
-/// 0.1). Uses the trapezoidal rule with steps of sigma / 16; its error falls as exp(-2 pi^2 sigma^2
-/// / step^2).
+/// Root of the mean posterior variance of theta given x ~ N(theta, 0.1), for theta
+/// uniform in (-1, 1). Uses the trapezoidal rule with steps of sigma / 16; its error
+/// falls as exp(-2 pi^2 sigma^2 / step^2).
 double uniform_rmse() {
   const double sigma = std::sqrt(0.1), step = sigma / 16;
   double sum = 0;
@@ -57,7 +57,7 @@ double uniform_rmse() {
 /// Root of the mean posterior variance for gaussian_mixture. Except near the border, a single x
 /// does not reveal which width applies, so the posterior is a truncated mixture of both normals.
 double mixture_rmse() {
-  constexpr double kBound = 10, kStep = 0.04, kFar = kBound + 7;  // error at sigma / 2.5: 1e-53
+  constexpr double kBound = 10, kStep = 0.04, kFar = kBound + 7;  // step = sigma / 2.5: error 1e-53
   std::vector<std::array<Truncated, 2>> along;
   for (double x = kStep / 2; x < kFar; x += kStep)  // the other half is its mirror image
     along.push_back({Truncated::at(x, 1, kBound), Truncated::at(x, 0.1, kBound)});

@@ -1,6 +1,6 @@
 // Generator `sbi`: tasks of the simulation-based inference benchmark. Parameters theta (the
-// latents) come from a task's prior, x from its simulator. One functor contains all tasks, so that
-// device code compiles once; `task` selects one. Created through the registry; host and device.
+// latents) come from a task's prior, x from its simulator. One functor contains all tasks and
+// `task` selects one, so device code compiles once. Created through the registry; host and device.
 //
 // Priors, simulators and constants: J.-M. Lueckmann, J. Boelts, D. Greenberg, P. Goncalves, J.
 // Macke, "Benchmarking simulation-based inference", AISTATS 2021, appendix T, and sbibm.
@@ -29,7 +29,7 @@ namespace sbi {
 /// Number of parameters of gaussian_linear and gaussian_linear_uniform.
 inline constexpr int kGaussian = 10;
 
-/// slcp: number of observations, two numbers each. 20 distractor laws fill x up to 100.
+/// slcp: number of observations (two numbers each). 20 distractor laws fill x to 100 numbers.
 inline constexpr int kSlcpPoints = 4, kDistracted = 100;
 inline constexpr int kDistractors = kDistracted - 2 * kSlcpPoints, kComponents = 20;
 inline constexpr int kTriangle = kDistractors * (kDistractors + 1) / 2;
@@ -46,7 +46,7 @@ inline constexpr float kSirStep = 0.1f, kPreyStep = 0.01f;  ///< days
 /// sbibm clamps the populations of lotka_volterra to these limits.
 inline constexpr float kFewest = 1e-10f, kMost = 1e4f;
 
-/// The benchmark's random constants, equal in every sample. In order of use; see Tables.
+/// The benchmark's random constants, the same in every sample; in order of use. See Tables.
 struct Constants {
   const float* stimulus = nullptr;      ///< [kBins]
   const float* centre = nullptr;        ///< [kComponents][kDistractors]
@@ -54,9 +54,9 @@ struct Constants {
   const std::int32_t* place = nullptr;  ///< [kDistracted]: position in x of each number
 };
 
-/// Draws from the binomial distribution of `n` trials by inversion from the smaller end. The law is
-/// exact up to the 2^-53 steps of `u` in [0, 1) and rounding below 1e-12. Requires n <= 1000:
-/// otherwise the first term may underflow.
+/// Draws from the binomial distribution of `n` trials by inversion, counting the less likely
+/// outcome. The law is exact up to the 2^-53 steps of `u` in [0, 1) and rounding below 1e-12.
+/// Requires n <= 1000: otherwise the first term may underflow.
 WS_INLINE int binomial(int n, double p, double u) {
   const bool mirrored = p > 0.5;
   const double q = mirrored ? 1 - p : p, rest = 1 - q;
@@ -179,7 +179,7 @@ struct Sbi {
   }
 
  private:
-  static constexpr float kTenthRoot = 0x1.43d136p-2f;  ///< sqrt(0.1); 0.1 is the variance
+  static constexpr float kTenthRoot = 0x1.43d136p-2f;  ///< sqrt(0.1): the variance is 0.1
 
   /// The first or second pair of normal deviates of a block.
   static WS_INLINE math::NormalPair pair_of(const Philox4& block, int which) {
@@ -267,9 +267,9 @@ struct Sbi {
     }
   }
 
-  /// Draws from one of 20 Student t distributions with two degrees of freedom in 92 dimensions:
-  /// N(0, I) times the component's factor, divided by the root of chi^2_2 / 2 (an exponential
-  /// number), plus its centre.
+  /// Draws from one of 20 Student t distributions with two degrees of freedom in 92
+  /// dimensions: N(0, I) times the component's factor, divided by the root of chi^2_2 / 2 (an
+  /// exponential deviate), plus its centre.
   template <class Row>
   WS_INLINE void distractors(const SampleRng& rng, Row& row) const {
     const Philox4 first = rng.block(Purpose::texture, 0);
@@ -353,8 +353,8 @@ struct Sbi {
   template <class Truth>
   static WS_INLINE void glm_parameters(const SampleRng& rng, Truth& truth) {
     constexpr float kRootTwo = 0x1.6a09e6p+0f;
-    // Solves F f = z, where F has 1 + sqrt(i / 9) on the diagonal and -2 and 1 below it: f has the
-    // precision F^T F.
+    // Solves F f = z, where F has 1 + sqrt(i / 9) on the diagonal and -2 and 1 below it, so
+    // the precision matrix of f is F^T F.
     constexpr float kPivot[sbi::kFilter] = {1.0f,           0x1.555556p+0f, 0x1.78adf8p+0f,
                                             0x1.93cd3ap+0f, 0x1.aaaaaap+0f, 0x1.becfa6p+0f,
                                             0x1.d105ecp+0f, 0x1.e1c552p+0f, 0x1.f15beep+0f};
@@ -415,8 +415,8 @@ struct Sbi {
     }
   }
 
-  /// Starts with 30 prey and one predator. Both are counted every 2.1 days with log-normal errors
-  /// of 0.1.
+  /// Starts with 30 prey and one predator. Both are counted every 2.1 days
+  /// with log-normal errors of width 0.1.
   template <class Run>
   static WS_INLINE void lotka_volterra(Run& run) {
     constexpr int N = Run::kEvents;

@@ -1,6 +1,6 @@
 // A neutrino telescope: strings of optical modules in clear ice, and light from tracks and cascades
 // (Cherenkov geometry, scattering delays, expected photons). Used by generator `nu_telescope` and
-// its tests; host only, except structs and inline functions (host and device).
+// its tests. Structs and inline functions are for host and device, all others for the host only.
 //
 // Lengths are in metres, times in nanoseconds. z points up, the origin is the centre of the array,
 // and the modules face down.
@@ -77,8 +77,8 @@ struct Event {
   Vector direction;  ///< direction of travel
   Vector vertex;
   float start;       ///< time at the vertex
-  float yield;       ///< expected photons without the distance and angle factors
-  float log2_bound;  ///< log2 of the largest number beyond kNearest, without distance
+  float yield;       ///< expected photons, before the distance and angle factors
+  float log2_bound;  ///< log2 of the maximum beyond kNearest, before the distance factor
 };
 
 /// Geometry from the vertex or track to a module.

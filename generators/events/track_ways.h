@@ -106,7 +106,7 @@ struct HelixStates {
   }
 };
 
-/// Particles [first, first + N) of an event that are below `past`. Call follow() once.
+/// Particles [first, min(first + N, past)) of an event. Call follow() once.
 template <int N>
 class TrackWays {
  public:

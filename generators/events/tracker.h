@@ -1,6 +1,6 @@
 // A tracking detector of cylinders and discs about the z axis, modelled on the ACTS generic
-// detector of the TrackML challenge. Used by generator `tracks` and its tests; host only, except
-// the structs (host and device).
+// detector of the TrackML challenge. Used by generator `tracks` and its tests. The structs are for
+// host and device, the functions for the host only.
 #pragma once
 
 #include <cstdint>

@@ -14,8 +14,8 @@ namespace {
 
 constexpr const char* kAcs = "a variant of the ACTS generic detector";
 
-/// In f32, u (ratio^e - 1) + 1 with e = 1 - pt_power keeps only about the fraction e of the 24
-/// bits of u.
+/// In f32, u (ratio^e - 1) + 1 with e = 1 - pt_power keeps only
+/// about a fraction e of the 24 bits of u.
 constexpr double kLeastExponent = 0.01;
 
 double exponent_of(const Tracks::Params& params) {
@@ -214,8 +214,8 @@ SampleInfo Tracks::describe(const Params& params) {
   info.high = static_cast<float>(reach);
   info.low = -info.high;
   // A path crosses at most every cylinder and one ring of each of 12 planes. A particle has two
-  // blocks of its own, which are drawn again for its truth; the event has one block. A team
-  // with several members draws all hits twice, first to count them, then to write them.
+  // blocks of its own, which are drawn again for its truth; the event has one block. A team with
+  // several members draws all hits twice: once to count them, and once to write them.
   constexpr int kPlanes = 12, kDead = 2, kMeasure = kPlanes + kMostCylinders - kDead;
   const int own = params.columns == Columns::truth ? 4 : 2;
   const int crossings = params.scattering == Scattering::off ? kMeasure : 2 * kMeasure + kDead;

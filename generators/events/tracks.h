@@ -31,7 +31,7 @@ struct Tracks {
 
   static constexpr int kMostTracks = 16384, kMostClasses = 256, kMostItems = 131072;
   static constexpr int kMostVertices = 1024;
-  /// Cylinders (including dead ones, without noise), discs at +z, discs at -z.
+  /// Cylinders (including dead ones, which have no noise), discs at +z, discs at -z.
   static constexpr int kNoiseLayers = kMostCylinders + 2 * kMostDiscs;
   static constexpr std::uint32_t kMostNoise = 1u << 16;    ///< per layer
   static constexpr std::uint32_t kFirstVertex = 1u << 20;  ///< random block of purpose scene
@@ -164,7 +164,7 @@ struct Tracks {
     int tracks;
   };
 
-  /// Particles [first, first + N) that are below `past`.
+  /// Particles [first, min(first + N, past)).
   template <int N>
   WS_INLINE TrackParticles<N> particles(const SampleRng& rng, int first, int past) const {
     TrackParticles<N> made;
@@ -280,7 +280,7 @@ struct Tracks {
     return double{-math::log(unit_float_open(word))};
   }
 
-  /// Hits are a Poisson process in azimuth, with exponential gaps. `random`: its first block.
+  /// Hits are a Poisson process in azimuth, with exponential gaps. `random`: first random block.
   template <class Take>
   WS_INLINE void noise_hits(const SampleRng& rng, const Tracker& tracker, int layer, Philox4 random,
                             const Take& take) const {

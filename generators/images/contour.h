@@ -5,7 +5,7 @@
 // Sources: H. Kataoka et al., "Replacing labeled real-image datasets with auto-generated contours",
 // CVPR 2022 (RCDB), and S. Takashima et al., "Visual atoms: pre-training vision transformers with
 // sinusoidal waves", CVPR 2023 (VisualAtom). Lengths are in pixels of the published 512-pixel
-// images and scale with the shorter side of the canvas; lines are one pixel of the canvas wide.
+// images and scale with the shorter side of the canvas; lines are one canvas pixel wide.
 #pragma once
 
 #include "generators/images/contour_lines.h"
@@ -40,8 +40,8 @@ inline constexpr int kMostSide = 4096;
 /// Orbits per block of random words.
 inline constexpr int kTogether = 4;
 
-// Number of vertices that a member moves at once: the vector lanes on the host, one on a device. It
-// does not affect the result.
+// Number of vertices that a member moves at once: the number of vector lanes on the host, one on a
+// device. It does not affect the result.
 #if WS_DEVICE_CODE
 #define WS_VERTICES 1
 #else
@@ -53,7 +53,7 @@ WS_INLINE constexpr std::int32_t padded(std::int32_t vertices) {
   return (vertices + 16) / 16 * 16;
 }
 
-/// One sample; lengths in pixels of the image.
+/// One sample; lengths in image pixels.
 struct Scene {
   SampleRng rng;
   std::int32_t width, height;
@@ -82,7 +82,7 @@ struct ContourParams {
   int render = 0;
 };
 
-/// Common base of both functors: everything but their parameters and how they draw a scene.
+/// Common base of both functors: everything except their parameters and how they draw a scene.
 class ContourPainter {
  public:
   /// Distribution of the noise.
@@ -222,7 +222,7 @@ class ContourPainter {
   }
 
   // For describe().
-  /// Describes all classes of a generator: adds their names and their numbers of draws to `info`.
+  /// Describes all classes of a generator: adds their names and numbers of draws to `info`.
   template <class Functor>
   static std::vector<typename Functor::Class> list_classes(const Functor& functor, int count,
                                                            SampleInfo& info) {
@@ -236,7 +236,7 @@ class ContourPainter {
     return classes;
   }
   using Ends = std::pair<float, float>;
-  /// Range of a member over all classes, times `unit`.
+  /// Range of a class member over all classes, times `unit`.
   template <class Class, class Value>
   static Ends range_over(const std::vector<Class>& classes, Value Class::*member, float unit) {
     const auto [low, high] =
@@ -255,7 +255,7 @@ class ContourPainter {
                         range_over(classes, &Class::line_width, kSide));
   }
 
-  /// Pixels of the image per published pixel.
+  /// Image pixels per published pixel.
   WS_INLINE static float scale_of(SampleShape shape) {
     const std::int32_t side = shape.width < shape.height ? shape.width : shape.height;
     return static_cast<float>(side) / contour::kPublishedSide;

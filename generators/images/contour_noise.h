@@ -1,6 +1,6 @@
 // Table of the distribution of one-dimensional Perlin noise at a random position. Each vertex of a
 // contour uses the noise at its own position. Used by `visual_atom` and `rcdb`; the table is
-// computed on the host, the lookup runs on host and device.
+// computed on the host, and the lookup runs on host and device.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -23,8 +23,8 @@ WS_INLINE float noise_value(const float* knots, std::uint32_t half) {
 /// Computes the knots; called once. The noise is evaluated at kPlaces positions in each of the 256
 /// cells of Perlin's permutation, and all values are sorted. A knot is the mean of the two values
 /// around its probability (at the ends, the smallest or largest value), rounded to a multiple of
-/// 2^-16. Follows pnoise1 of C. Duncan's `noise` 1.2, which the published programs call. The
-/// gradient is h mod 8 + 1 if bit 3 of the hash h is clear, otherwise -1; fade function and
+/// 2^-16. Follows pnoise1 in C. Duncan's `noise` 1.2, which the published programs call. The
+/// gradient is h mod 8 + 1 if bit 3 of the hash h is clear, otherwise -1. Fade function and
 /// permutation follow K. Perlin, "Improving noise", SIGGRAPH 2002.
 inline constexpr int kPlaces = 1024;
 const float* noise_knots();

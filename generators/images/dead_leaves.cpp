@@ -86,7 +86,7 @@ SampleInfo DeadLeaves::describe(const Params& params) {
                 "number of the leaf, front to back, from 1; 4194305 and above: leaves that are "
                 "entirely outside the image; 0: between leaves",
                 "", PlaneInfo::Kind::number};
-  // Two blocks for each leaf, position and outline, in a tile that is never fully covered. With the
+  // Two blocks per leaf (position and outline) in a tile that is never fully covered. With the
   // defaults there are typically hundreds to thousands of leaves.
   info.draws = {.scene = 1, .part = 2 * std::int64_t{params.max_leaves}, .pixel = 1, .side = kTile};
   return info;
@@ -94,7 +94,7 @@ SampleInfo DeadLeaves::describe(const Params& params) {
 
 // A leaf covers a given pixel with probability E area / E (w + 2r)(h + 2r). If centres are confined
 // to the image, the probability is at least a quarter of E area / w h, its value at a corner. The
-// probability that n leaves leave a pixel open is the n-th power of the complement.
+// probability that n leaves leave a pixel open is the nth power of the complement.
 double DeadLeaves::expected_open(SampleShape shape) const {
   const double width = shape.width, height = shape.height, side = std::fmin(width, height);
   const double low = static_cast<double>(rules_.r_min) / rules_.spread * side;

@@ -66,7 +66,7 @@ struct DeadLeaves {
     float edge_x0, edge_y0, edge_x1, edge_y1;  ///< outside these edges the border repeats
   };
 
-  /// The number of the front leaf at each pixel of a tile.
+  /// Index of the front leaf at each pixel of a tile.
   struct Prepared {
     const std::uint32_t* front;
     int pitch;                  ///< row pitch of `front`
@@ -81,7 +81,7 @@ struct DeadLeaves {
   TileNeeds tile_needs() const { return {kTile, kScratchBytes}; }
   /// Each leaf is placed once per tile.
   TileNeeds host_tile_needs() const {
-    return {LeafByLeaf::kSide, LeafByLeaf::scratch_bytes()};  // more than a team needs there
+    return {LeafByLeaf::kSide, LeafByLeaf::scratch_bytes()};  // enough for both methods
   }
 
   /// Throws a config error if the smallest radius is above the largest.
@@ -203,7 +203,7 @@ struct DeadLeaves {
 
   /// Open pixels are tracked per cell of the tile: one bit per cell, row by row.
   static constexpr int kCell = 4, kCellsAcross = kTile / kCell;
-  /// With more open cells than this, a leaf is only tested against the whole tile.
+  /// With more open cells than this, a leaf is tested only against the whole tile.
   static constexpr int kFewCells = 12;
 
   /// Shared by the team. Masks and `open` are double-buffered: the masks of the next batch are
@@ -382,7 +382,7 @@ struct DeadLeaves {
     return level == 0 ? count[0] : (level == 1 ? count[1] : count[2]);
   }
 
-  /// Tests which runs of this member the batch of leaves covers. Returns the cells that stay open.
+  /// Tests which of this member's runs the batch covers. Returns the cells that remain open.
   template <bool OnPlane, class Team>
   WS_INLINE std::uint64_t cover_runs(Team& team, const Scene& scene, const Augmentation& seen_as,
                                      const PixelTile& tile, std::uint64_t cells,
@@ -456,7 +456,7 @@ struct DeadLeaves {
     }
   }
 
-  /// Assigns the leaf to the open pixels that it covers. Returns how many pixels stay open.
+  /// Assigns the leaf to the open pixels that it covers. Returns how many pixels remain open.
   template <bool OnPlane, int N, class Covers>
   WS_INLINE static int take_pixels(const LeafPlaces& law, const Leaf& leaf,
                                    std::uint32_t background, const float (&x)[N],

@@ -1,7 +1,7 @@
 // Plasma by midpoint displacement (diamond-square): a grid of 2^n + 1 points per side with random
-// corners. Every other point is the mean of four known points plus a displacement that shrinks per
-// level. Used for backgrounds of generator `ifs`; a team makes them in 32-bit cells. Host and
-// device.
+// corners. Every other point is the mean of four known points plus a displacement that shrinks from
+// level to level. A team makes the grid in 32-bit cells. Used for backgrounds of generator `ifs`;
+// host and device.
 //
 // A. Fournier, D. Fussell, L. Carpenter, "Computer rendering of stochastic models", CACM 25 (1982),
 // p. 371. Amplitudes and edges follow the program of C. Anderson, R. Farrell, "Improving fractal
@@ -92,7 +92,7 @@ WS_INLINE void make(Team& team, const SampleRng& rng, float decay, int levels,
                    (height(row + step, column - step) + height(row + step, column + step)));
     }
     team.sync();
-    // Every second of the (across + 1)^2 points, which is an odd number.
+    // Every other one of the (across + 1)^2 points, whose number is odd.
     const int width = across + 1;
     for (int i = team.rank(); i < (width * width - 1) / 2; i += team.size()) {
       const int p = 2 * i + 1, row = p / width * step, column = p % width * step;

@@ -1,7 +1,7 @@
-// Inverse Fourier transform of grids in device memory (inverse_fft.h), through tiles in the scratch
-// memory of a team: first tiles of columns, then tiles of rows. So memory is written and read once
-// per direction, and a member transforms up to 16 numbers in registers. The results equal the
-// transform of inverse_fft.h, bit for bit. Used by generator `spectrum`; host and device.
+// Inverse Fourier transform of grids in device memory (inverse_fft.h), through tiles in a team's
+// scratch memory: first tiles of columns, then of rows. Memory is thus written and read once per
+// direction, and a member transforms up to 16 numbers in registers. Results are bit-identical to
+// inverse_fft.h. Used by generator `spectrum`; host and device.
 #pragma once
 
 #include "generators/images/inverse_fft.h"
@@ -19,9 +19,9 @@ struct alignas(16) FourCells {
   Cell cell[4];
 };
 
-/// Two radix-4 stages on 16 numbers, one on 4, or on 8 numbers a radix-2 stage, then a radix-4
-/// stage. The numbers are `half` apart, and number 0 is number j of its butterfly. The first stages
-/// of a transform have half = 1 and j = 0.
+/// On 16 numbers, two radix-4 stages; on 4 numbers, one; on 8 numbers, a radix-2 stage and then a
+/// radix-4 stage. The numbers are `half` apart, and number 0 is number j of its butterfly. The
+/// first stages of a transform have half = 1 and j = 0.
 template <int kLog, bool kFirst>
 WS_INLINE void transform_numbers(Complex (&z)[1 << kLog], std::int32_t j, std::int32_t half,
                                  Twiddles twiddles) {
@@ -54,9 +54,9 @@ WS_INLINE void transform_numbers(Complex (&z)[1 << kLog], std::int32_t j, std::i
   }
 }
 
-/// Lines of numbers: groups of 2^log_adjacent lines with adjacent numbers. Consecutive numbers of a
-/// line are 2^log_step cells apart, plus as many after every 2^log_gap numbers, against conflicts
-/// between the banks of scratch memory.
+/// Lines of numbers: groups of 2^log_adjacent lines with adjacent numbers. Consecutive numbers in a
+/// line are 2^log_step cells apart. After every 2^log_gap numbers, a gap of 2^log_step more cells
+/// avoids bank conflicts in scratch memory.
 struct Lines {
   Cell* cells;
   std::int32_t imaginary;  ///< cells from the real to the imaginary part
@@ -66,7 +66,7 @@ struct Lines {
   WS_INLINE Cell* at(std::int32_t g, std::int32_t line) const { return cells + g * group + line; }
   WS_INLINE std::int32_t offset(std::int32_t i) const { return (i + (i >> log_gap)) << log_step; }
 
-  /// Numbers that are `half` apart: 1, or a multiple of 2^log_gap.
+  /// Numbers that are `half` apart; `half` is 1 or a multiple of 2^log_gap.
   template <int kCount>
   WS_INLINE void get(const Cell* from, std::int32_t half, Complex (&z)[kCount]) const {
     const std::int32_t step = offset(half);
@@ -128,7 +128,7 @@ struct LineCount {
   int log_adjacent, log_length;
 };
 
-/// All members: some stages of the transform. Ends with a barrier.
+/// Called by all members: some stages of the transform. Ends with a barrier.
 template <int kLog, bool kFirst, class Team, class From, class To>
 WS_INLINE void transform_stages(Team& team, LineCount lines, std::int32_t half, Twiddles twiddles,
                                 const From& from, const To& to) {
@@ -148,8 +148,8 @@ WS_INLINE void transform_stages(Team& team, LineCount lines, std::int32_t half, 
   team.sync();
 }
 
-/// All members: transforms lines of at least 32 numbers. The first stages read `from`, the last
-/// write to `to`, the others use `work`. Ends with a barrier.
+/// Called by all members: transforms lines of at least 32 numbers. The first stages read `from`,
+/// the last ones write to `to`, and the others use `work`. Ends with a barrier.
 template <class Team, class From, class To>
 WS_INLINE void transform_tile(Team& team, LineCount lines, Twiddles twiddles, const From& from,
                               const Lines& work, const To& to) {
@@ -173,12 +173,12 @@ WS_INLINE void transform_tile(Team& team, LineCount lines, Twiddles twiddles, co
 struct Tiles {
   std::int32_t fields;
   int log_side;
-  int log_columns;  ///< columns of a tile: twice as many, from two places
+  int log_columns;  ///< in each half of a tile; the halves are from two places
   int log_rows;     ///< rows of a tile
 
   static constexpr int kLeastLogSide = 6;
 
-  /// Without gaps after a first stage of 8 numbers: the next stage has half = 8.
+  /// No gaps after a first stage of 8 numbers, because the next stage has half = 8.
   WS_HD static constexpr int column_gap(int log_side) { return log_side % 2 == 0 ? 4 : 31; }
   /// Cells of tiles with the given numbers of columns or rows.
   WS_HD static constexpr std::int32_t column_cells(std::int32_t fields, int log_side,
@@ -189,7 +189,7 @@ struct Tiles {
   WS_HD static constexpr std::int32_t row_cells(std::int32_t fields, int log_side, int log_rows) {
     return fields * ((9 << (log_side - 1) >> 3) << (log_rows + 1));
   }
-  /// The largest tiles of at most `cells` cells, or log_columns = 0 if they are too small.
+  /// The largest tiles of at most `cells` cells, or log_columns = 0 if such tiles are too small.
   WS_HD static constexpr Tiles of(std::int32_t fields, int log_side, std::int64_t cells) {
     Tiles tiles{fields, log_side, 3, log_side};
     while (tiles.log_columns > 0 && column_cells(fields, log_side, tiles.log_columns) > cells)
@@ -208,9 +208,9 @@ struct Tiles {
     return a > b ? a : b;
   }
 
-  /// Stored columns hold bit-reversed numbers k (inverse_fft.h), so the neighbours of a tile's half
-  /// have numbers with equal residues modulo residues(). The residues of the halves add up to 0, so
-  /// that a tile contains N/2 - k, too. The first tile has the residues that are their own opposites.
+  /// Stored columns hold bit-reversed numbers k (inverse_fft.h), so adjacent columns in half a tile
+  /// have equal residues modulo residues(). The halves' residues add up to 0, so a tile contains
+  /// N/2 - k along with k. The first tile has the residues that are their own opposites.
   WS_INLINE int log_residues() const { return log_side - 1 - log_columns; }
   WS_INLINE std::int32_t residue(std::int32_t tile, bool second) const {
     const std::int32_t residues = 1 << log_residues();
@@ -239,7 +239,7 @@ struct Tiles {
     return {scratch, fields * (line << log_rows), line, 0, 3};
   }
 
-  /// All members: transforms a tile of columns and writes it to the grids. Ends with a barrier.
+  /// Called by all members: transforms a tile of columns into the grids. Ends with a barrier.
   template <class Team>
   WS_INLINE void transform_columns(Team& team, Twiddles twiddles, std::int32_t tile, Cell* scratch,
                                    Cell* grids) const {
@@ -253,8 +253,8 @@ struct Tiles {
         StoredColumns{
             {grids, grid / 2, grid, log_side - 1, 31}, {place(false), place(true)}, log_columns});
   }
-  /// All members: transforms the rows from `first` on, from the grids to scratch. Ends with a
-  /// barrier.
+  /// Called by all members: transforms rows starting at `first`, from the
+  /// grids to scratch. Ends with a barrier.
   template <class Team>
   WS_INLINE void transform_rows(Team& team, Twiddles twiddles, std::int32_t first,
                                 const Cell* grids, Cell* scratch) const {

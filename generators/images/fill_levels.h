@@ -32,7 +32,7 @@ class FillLevels {
   WS_INLINE std::int32_t side() const { return side_; }
   WS_INLINE int last() const { return last_; }  ///< last level: a single pixel; level 0 is the fill
   WS_INLINE float period() const { return period_; }  ///< period of the mirrored fill
-  /// Number of floats of all fills at one level; start() returns the sum over all previous levels.
+  /// Number of floats per level, for all fills; start() returns the sum over all previous levels.
   WS_INLINE std::int64_t elements(int level) const {
     const std::int64_t side = side_ >> level;
     return count_ * side * side * kChannels;
@@ -47,8 +47,8 @@ class FillLevels {
   /// [count, side, side, 3] for each level in turn.
   void bind(const float* pixels) { pixels_ = pixels; }
 
-  /// Source of one leaf's pixels: a fill at one level, mixed with a fraction `share` of the next
-  /// level.
+  /// Source of a leaf's pixels: a fill at one level, mixed with a
+  /// fraction `share` of the next level.
   struct Cut {
     const float *fine, *coarse;
     std::int32_t side;               ///< side of the finer level
@@ -119,9 +119,9 @@ class FillLevels {
   float period_, inverse_;
 };
 
-/// Map functor: one pixel of a fill at half the side, which is the weighted mean of the pixels it
-/// covers on the previous level. Weights are integers, so a mean never leaves the range of its
-/// values.
+/// Map functor: one pixel of a fill at half the side, computed as the weighted mean
+/// of the pixels it covers on the previous level. Weights are integers, so a mean
+/// never leaves the range of its values.
 struct HalveFills {
   const float* from;  ///< [count, side, side, 3]
   float* to;          ///< [count, side / 2, side / 2, 3]

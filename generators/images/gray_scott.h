@@ -6,7 +6,7 @@
 //
 // Source: J. E. Pearson, "Complex patterns in a simple system", Science 261 (1993) 189: explicit
 // Euler with unit time steps, the five-point Laplacian, Du = 2e-5 and Dv = 1e-5 on cells of 2.5 /
-// 256, starting from u = 1, v = 0 with a square at u = 1/2, v = 1/4 with one percent noise. Here
+// 256, starting from u = 1, v = 0, but u = 1/2, v = 1/4 with one percent noise in a square. Here
 // several smaller squares replace his single square of 20 cells, to fill the grid sooner. The
 // points (F, k) are inside the regions of his figure 3.
 #pragma once
@@ -191,7 +191,7 @@ struct GrayScott {
   }
 
   static constexpr int kLatents = 3;
-  static constexpr forms::Field kForm = {.blocks = 0};  // the compiler chooses, without spills
+  static constexpr forms::Field kForm = {.blocks = 0};  // chosen by the compiler, no spills
   static constexpr GeneratorHooks kHooks = {.notes = true};
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
@@ -223,9 +223,9 @@ struct GrayScott {
 
   explicit GrayScott(const Params& params) : params_(params) {}
 
-  /// How many of 120 chains died out or became flat after 2000 steps with the defaults: 120 at 10
-  /// cells, 70 at 16, 51 at 24, 22 at 32, 20 at 48 (all chains of alpha and epsilon, for which one
-  /// square is not enough), 1 at 64.
+  /// Number of chains (out of 120 with the defaults) that died out or became flat after 2000 steps,
+  /// by side of the grid: 120 at 10 cells, 70 at 16, 51 at 24, 22 at 32, 20 at 48 (all chains of
+  /// alpha and epsilon, for which one square is not enough), 1 at 64.
   std::vector<std::string> notes(SampleShape) const {
     if (params_.cells >= 64) return {};
     return {
@@ -252,7 +252,7 @@ struct GrayScott {
     Scene scene;
     scene.x0 = static_cast<std::int32_t>(draw.integer(side));
     scene.y0 = static_cast<std::int32_t>(draw.integer(side));
-    // Dark where v is 0, light where v is large: each channel has a contrast of at least 1/2.
+    // Dark where v is 0, light where v is large; each channel has a contrast of at least 1/2.
     scene.low = {draw.uniform(0, 0.25f), draw.uniform(0, 0.25f), draw.uniform(0, 0.25f)};
     scene.high = {draw.uniform(0.75f, 1), draw.uniform(0.75f, 1), draw.uniform(0.75f, 1)};
     if (params_.palette == Palette::grey) {

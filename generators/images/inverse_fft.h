@@ -12,9 +12,9 @@
 //
 //     Z[ky][k] = C[ky][k] + C[ky][k + N/2] + i w^k (C[ky][k] - C[ky][k + N/2]),  w = e^(2 pi i / N)
 //
-// Before the transform, Z[ky][k] is stored in row reversed(ky) and column reversed(k) (bit-reversed
-// numbers); afterwards, z[y][j] is stored in row y and column j. The 32-bit cells hold the bits of
-// floats: N^2/2 real parts, then N^2/2 imaginary parts.
+// Before the transform, Z[ky][k] is stored in row reversed(ky) and column reversed(k), which are
+// bit-reversed numbers; afterwards, z[y][j] is stored in row y and column j. The 32-bit cells hold
+// the bits of floats: N^2/2 real parts, then N^2/2 imaginary parts.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -61,7 +61,7 @@ WS_INLINE std::int32_t reversed(std::int32_t number, int bits) {
 #endif
 }
 
-/// Powers of w over the first three quarters of a turn, in 3/2 N cells at a multiple of 8 bytes.
+/// Powers of w over the first three quarters of a turn, in 3/2 N cells aligned to 8 bytes.
 struct Twiddles {
   Cell* cells;
   std::int32_t side;
@@ -101,7 +101,7 @@ struct Parts {
   }
 };
 
-/// Two radix-2 stages at once, after the multiplication with powers of w.
+/// Two radix-2 stages at once, after multiplication by powers of w.
 WS_INLINE void combine(Complex& z0, Complex& z1, Complex& z2, Complex& z3) {
   const Complex b0 = z0 + z1, b1 = z0 - z1, b2 = z2 + z3, b3 = (z2 - z3).times_i();
   z0 = b0 + b2;
@@ -206,7 +206,7 @@ WS_INLINE void transform_lines(Team& team, Cell* cells, std::int32_t grids, std:
   }
 }
 
-/// All members, after a barrier: transform `grids` consecutive grids. Ends with a barrier.
+/// Called by all members after a barrier: transforms `grids` adjacent grids. Ends with a barrier.
 template <class Team>
 WS_INLINE void inverse(Team& team, Cell* cells, std::int32_t grids, int log_side,
                        Twiddles twiddles) {

@@ -1,10 +1,10 @@
 // Generator `ising`: configurations of the two-dimensional Ising model in equilibrium, each from
 // its own Markov chain. The class is the phase or the temperature range. Host and device.
 //
-// A sample starts with equal spins and is thermalised by rounds of cluster updates and checkerboard
-// sweeps (ising_lattice.h). At any temperature, cluster updates decorrelate it within a few rounds.
+// A sample starts with identical spins and is thermalised by rounds of cluster updates and sweeps
+// (ising_lattice.h). Cluster updates decorrelate it within a few rounds at any temperature.
 // Exact results for comparison: L. Onsager, Phys. Rev. 65 (1944) 117; B. Kaufman, Phys. Rev. 76
-// (1949) 1232, for finite lattices; docs/generators/algorithms/ising.md gives the remaining bias.
+// (1949) 1232, for finite lattices. docs/generators/algorithms/ising.md gives the remaining bias.
 #pragma once
 
 #include "core/config/params.h"
@@ -76,9 +76,9 @@ struct Ising {
         rarely_reached(
             {"energy", "energy per spin: - sum of s_i s_j over neighbours / spins", "J", -2, 2}),
         {"magnetisation", "mean spin; up is white", "", -1, 1}};
-    // Blocks for the phase and T and, with a hot start, for the spins; then for two directions of
-    // bonds, their flips and two colours. The lattice has at most 32 words more than the image's
-    // pixels need; see side.
+    // Blocks for the phase and T and, with a hot start, for the spins; then for bonds in two
+    // directions, their flips and two colours. The lattice has at most 32 more words than
+    // the image's pixels need; see side.
     const std::int64_t a_word =
         1 + std::int64_t{params.rounds} * (params.clusters * (2 * ising::kDrawsAWord + 1) +
                                            params.sweeps * 2 * ising::kDrawsAWord);

@@ -22,8 +22,8 @@ namespace wellspring {
 
 /// Probabilities as integers, in units of 2^-32.
 struct IsingChances {
-  std::uint32_t bond = 0;   ///< 1 - exp(-2 / T): equal neighbours are bound into a cluster
-  std::uint32_t four = 0;   ///< exp(-4 / T): a flip that costs 4 is accepted
+  std::uint32_t bond = 0;   ///< 1 - exp(-2 / T): chance to bind equal neighbours into a cluster
+  std::uint32_t four = 0;   ///< exp(-4 / T): chance to accept a flip that costs 4
   std::uint32_t eight = 0;  ///< exp(-8 / T)
 };
 
@@ -36,8 +36,8 @@ inline constexpr std::uint32_t kDrawsAWord = 3;
 /// `rare_chance` in lanes of `rare` and `chance` elsewhere. Lanes compare bit by bit, starting with
 /// the highest bit, so one block gives four bits to all lanes, and two blocks decide 255 of 256
 /// lanes. Each remaining lane takes its last 24 bits from one of the four words of a third block.
-/// (With five such lanes, once in 10^7 calls, two share a word: probabilities stay exact,
-/// independence does not.)
+/// (With five such lanes, which happens once in 10^7 calls, two lanes share a word: probabilities
+/// stay exact, but these two are not independent.)
 WS_INLINE std::uint32_t bernoulli(const SampleRng& rng, Purpose purpose, std::uint32_t draw,
                                   std::uint32_t lanes, std::uint32_t chance, std::uint32_t rare,
                                   std::uint32_t rare_chance) {
@@ -260,7 +260,7 @@ struct IsingLattice {
     return i < 2 ? low : high;
   }
 
-  /// Bonds to the right, without the last spin's bond, which leads to another word.
+  /// Bonds to the right, excluding the last spin's bond, which leads to another word.
   WS_INLINE static std::uint32_t within(std::uint32_t bonds, const Place& at) {
     return bonds & (at.all >> 1);
   }

@@ -4,9 +4,9 @@
 // and device.
 //
 // Sources: K. Perlin, "An image synthesizer", SIGGRAPH 1985, and "Improving noise", SIGGRAPH 2002
-// (quintic fade); simplex noise: K. Perlin, "Noise hardware", SIGGRAPH course 36 (2001), in the
-// form of S. Gustavson, "Simplex noise demystified" (2005), with a support of radius sqrt(1/2),
-// which makes it continuous; S. Worley, "A cellular texture basis function", SIGGRAPH 1996. The
+// (quintic fade). Simplex noise: K. Perlin, "Noise hardware", SIGGRAPH course 36 (2001), as written
+// by S. Gustavson, "Simplex noise demystified" (2005), with a support of radius sqrt(1/2), which
+// makes it continuous. Cells: S. Worley, "A cellular texture basis function", SIGGRAPH 1996. The
 // hash is the finaliser of A. Appleby's MurmurHash3.
 #pragma once
 
@@ -56,8 +56,8 @@ WS_INLINE float fade(float t) {
   return t * t * t * math::fma(t, math::fma(t, 6.f, -15.f), 10.f);
 }
 
-/// Projection of (x, y) on a gradient, which bits 0 to 2 of the hash choose. The eight unit vectors
-/// are at odd multiples of 22.5 degrees, so they are never parallel to an axis of the lattice.
+/// Projection of (x, y) on a gradient chosen by bits 0 to 2 of the hash. The eight unit vectors are
+/// at odd multiples of 22.5 degrees, so they are never parallel to an axis of the lattice.
 WS_INLINE float along_gradient(std::uint32_t hash, float x, float y) {
   constexpr float kCosine = 0.92387953f, kSine = 0.38268343f;  // at 22.5 degrees
   const bool steep = (hash & 1u) != 0;
@@ -116,7 +116,7 @@ WS_INLINE Two gradient_noises(Key key, float x, float y) {
 inline constexpr float kGradientDeviation = 0.30506114f;
 
 /// Simplex noise, in [-1, 1], with mean 0 and standard deviation kSimplexDeviation. The corners of
-/// its triangles are the lattice points in axes at 60 degrees; their sides are sqrt(2/3).
+/// its triangles are the lattice points in axes at 60 degrees; each side is sqrt(2/3) long.
 WS_INLINE float simplex_noise(Key key, float x, float y) {
   constexpr float kSkew = 0.36602540f, kUnskew = 0.21132487f;  // (sqrt 3 - 1) / 2, (3 - sqrt 3) / 6
   const float skew = (x + y) * kSkew;
@@ -145,7 +145,7 @@ inline constexpr float kSimplexDeviation = 0.53901f;
 /// Width of the central part of a cell that contains its feature. With this width, the two features
 /// nearest to a point are always in the 4 x 4 cells around it. Proof: with margins m on both sides
 /// of a cell, every other feature is at least 3/2 + m away. Two of the 16 features are nearer than
-/// sqrt((3/2 - m)^2 + (1/2 - m)^2), which is smaller if m > (7 - sqrt 48) / 2 = 0.036.
+/// sqrt((3/2 - m)^2 + (1/2 - m)^2). This is smaller than 3/2 + m if m > (7 - sqrt 48) / 2 = 0.036.
 inline constexpr float kFeatureSpread = 0.9f;
 
 /// Position of the feature in its cell, from 16 bits of a hash per axis.
@@ -154,8 +154,8 @@ WS_INLINE float feature_place(std::uint32_t bits) {
                    kFeatureSpread * 0x1p-16f, 0.5f - 0.5f * kFeatureSpread);
 }
 
-/// The smaller and the larger of two squares. A device has one instruction for each, whose result
-/// for a NaN differs from that of math::min and math::max.
+/// The smaller and the larger of two squares. A device has one instruction for each. For a NaN, its
+/// result differs from that of math::min and math::max.
 WS_INLINE float smaller(float a, float b) {
 #if WS_DEVICE_CODE
   return fminf(a, b);

@@ -60,8 +60,8 @@ struct Leaf {
   }
 
   /// Mean area of a kind with circumradius 1. Rectangles have 2 sin(2 a), where `a` is uniform in a
-  /// quarter turn; polygons with three or four uniform corners have 3 / (2 pi) or 3 / pi on
-  /// average.
+  /// quarter turn. Polygons with uniform corners have, on average, 3 / (2 pi) with three corners
+  /// and 3 / pi with four.
   static constexpr double mean_area(LeafKind kind) {
     constexpr double kAreas[kLeafShapes] = {
         3.141592653589793, 2, 2, 1.2732395447351628, 0.4774648292756860, 0.9549296585513720};
@@ -97,8 +97,8 @@ struct Leaf {
   }
 
   /// The corners are at independent uniform angles on the circle. The edge between angles a < b has
-  /// its normal at (a + b) / 2 and the distance r cos((b - a) / 2), which is negative if the
-  /// centre is outside.
+  /// its normal at angle (a + b) / 2, at the distance r cos((b - a) / 2) from the centre. The
+  /// distance is negative if the centre is outside.
   WS_INLINE void cut_polygon(const Philox4& words) {
     float angle[5];
     WS_UNROLL(4)

@@ -148,7 +148,7 @@ class LeafByLeaf {
     return box;
   }
 
-  /// Assigns the leaf to the open pixels of a run that it covers. Returns how many pixels stay
+  /// Assigns the leaf to those open pixels of a run that it covers. Returns how many pixels remain
   /// open.
   template <bool Upright, class Covers>
   WS_INLINE int take(const Leaf& leaf, int row, int run, const Covers& covers) const {

@@ -44,9 +44,9 @@ struct LeafPlaces {
   float taper;             ///< 1 - (r_min / r_max)^2
   float linear;            ///< 1 - r_min / r_max
   float log_ratio;         ///< ln(r_max / r_min)
-  float margin[kRegions];  ///< around the image
-  float plain[kRegions];   ///< fraction of leaves of the region with the density r^-3
-  float beside[kRegions];  ///< fraction of leaves with the density r^-3 or r^-2
+  float margin[kRegions];  ///< width of the margin around the image
+  float plain[kRegions];   ///< fraction of the region's leaves with density r^-3
+  float beside[kRegions];  ///< fraction of the region's leaves with density r^-3 or r^-2
   float period_x, period_y;
   float inverse_x, inverse_y;
 
@@ -100,7 +100,7 @@ struct LeafPlaces {
     return number & ((std::uint32_t{1} << kLevelShift) - 1);
   }
 
-  /// Leaf `n` of a level's sequence; without its outline.
+  /// Leaf `n` of a level's sequence, except its outline.
   WS_INLINE Leaf place(int level, std::uint32_t n) const {
     Leaf leaf;
     leaf.number = static_cast<std::uint32_t>(level) << kLevelShift | n;

@@ -1,6 +1,6 @@
-// Generator `mandelbulb`: sets of points in space whose orbits z -> power of z + c do not escape.
-// They are viewed from any direction, lit, and coloured by how near orbits come to planes and to
-// the origin. The class is the power and the rule that selects its angles. Called through the
+// Generator `mandelbulb`: sets of points in space whose orbits z -> (power of z) + c do not escape.
+// They are viewed from any direction, lit, and coloured by how near their orbits come to planes and
+// to the origin. The class is the power and the rule that selects its angles. Called through the
 // registry; host and device.
 //
 // Source: B. N. Chiche, Y. Horikawa, R. Fujita, "Pre-training Vision Models with Mandelbulb
@@ -273,7 +273,7 @@ struct Mandelbulb {
     return looks;
   }
 
-  /// Not inlined: eight copies per run would dominate the code size.
+  /// Not inlined, because eight copies per run would dominate the code size.
   template <int M>
   WS_HD __attribute__((noinline)) Looks<M> look(const Scene& scene, Looks<M> looks,
                                                 float footprint) const {
@@ -297,8 +297,8 @@ struct Mandelbulb {
     return looks;
   }
 
-  /// A ray counts as a hit below this distance per unit of its length. `breadth`: breadth of the
-  /// ray in pixels.
+  /// A ray counts as a hit where its distance to the set, divided by its length, is below this
+  /// value. `breadth`: breadth of the ray in pixels.
   WS_INLINE float slope_of(const Scene& scene, float breadth) const {
     return params_.precision * breadth * scene.tangent;
   }
@@ -322,8 +322,8 @@ struct Mandelbulb {
       rays.from.x[i] = kDistance * scene.back.x;
       rays.from.y[i] = kDistance * scene.back.y;
       rays.from.z[i] = kDistance * scene.back.z;
-      // The ball has radius kBall. The point of the ray nearest to its centre is kDistance / length
-      // after the camera.
+      // The ball has radius kBall. The ray comes nearest to its centre at
+      // kDistance / length from the camera.
       const float middle = kDistance * inverse;
       const float half2 = math::fma(middle, middle, kBall * kBall - kDistance * kDistance);
       const float half = math::sqrt(math::max(half2, 0.f));
@@ -384,8 +384,8 @@ struct Mandelbulb {
     }
   }
 
-  /// Linear in the ray's length: 1 at the nearest point of the ball, 1/4 at its far side, 0 for the
-  /// background.
+  /// Linear in the ray's length: 1 at the nearest point of the ball, 1/4 at its
+  /// far side, and 0 for the background.
   template <int M>
   WS_INLINE static void show_depth(const mandelbulb::Rays<M>& rays, const int (&hit)[M],
                                    Looks<M>& looks) {
@@ -406,7 +406,7 @@ struct Mandelbulb {
     int going[M];
     WS_LANES
     for (int i = 0; i < M; ++i) {
-      // Starts two sizes off the surface, so that the ray does not hit it at once.
+      // Starts two sizes away from the surface, so that the ray does not hit it immediately.
       const float off = 2 * size[i];
       const solids::Vector3 from = {math::fma(off, normal.x[i], at.x[i]),
                                     math::fma(off, normal.y[i], at.y[i]),

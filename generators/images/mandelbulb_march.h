@@ -1,6 +1,6 @@
 // Powers in spherical coordinates, an estimate of the distance to the points whose orbits do not
-// escape, and ray marching with it. A host thread marches several rays at once, to fill vector
-// units; a device thread marches one. Called by generator `mandelbulb`; host and device.
+// escape, and ray marching with this estimate. A host thread marches several rays at once, to fill
+// vector units; a device thread marches one. Called by generator `mandelbulb`; host and device.
 //
 // The Mandelbulb: D. White and P. Nylander, 2009 (skytopia.com/project/fractal/mandelbulb.html);
 // its variations: B. N. Chiche, Y. Horikawa, R. Fujita, "Pre-training Vision Models with
@@ -25,7 +25,7 @@ using solids::Vector3;
 inline constexpr int kLeastPower = 2, kMostPower = 18;
 /// Orbits that leave this radius escape, as published.
 inline constexpr float kEscape = 4;
-/// Unneeded points are moved here, where their orbits end at once.
+/// Unneeded points are moved here, where their orbits end immediately.
 inline constexpr float kAway = 8;
 
 /// One power. It maps the point at radius r, azimuth phi and inclination theta to r^power times a
@@ -162,7 +162,7 @@ WS_INLINE void estimate(const Bulb& bulb, const Points<M>& at, float (&distance)
       z[i] = goes ? nz : z[i];
       r[i] = goes ? nr : r[i];
       growth[i] = goes ? next : growth[i];
-      // For an orbit that has ended, the traps get its last point again, which changes nothing.
+      // The traps get the last point of an ended orbit again, which changes nothing.
       if constexpr (kWithTraps) {
         const float level = math::abs(z[i]);
         traps.level[i] = math::min(level, traps.level[i]);
@@ -206,9 +206,9 @@ struct Rays {
   }
 };
 
-/// Moves the rays with `going` = 1 forward until the estimate is below near + slope t, and then
-/// sets `hit`. Rays that are still going after `steps` also count as hits. Afterwards all `going`
-/// are 0.
+/// Moves the rays with `going` = 1 forward until the estimate is below near + slope
+/// t, and then sets `hit`. Rays that are still moving after `steps` steps also count
+/// as hits. Afterwards all `going` are 0.
 template <int M>
 WS_INLINE void march(const Bulb& bulb, Rays<M>& rays, const float (&near)[M], float slope,
                      std::int32_t steps, int (&going)[M], int (&hit)[M]) {

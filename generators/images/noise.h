@@ -52,8 +52,8 @@ struct Noise {
     info.classes = {"uniform", "gaussian"};
     info.latents = {{"mean", "mean of the values", "", params.mean, params.mean},
                     {"sigma", "standard deviation of the values", "", params.sigma, params.sigma}};
-    // The smallest uniform number of the transform is 2^-24, so values are within
-    // sqrt(2 ln 2^24) = 5.768 standard deviations of the mean.
+    // The transform's smallest uniform number is 2^-24, so values are within sqrt(2 ln 2^24) =
+    // 5.768 standard deviations of the mean.
     info.low = params.mean - 5.769f * params.sigma;
     info.high = params.mean + 5.769f * params.sigma;
     info.draws = {.scene = params.law == Law::either ? 1 : 0, .pixel = 1};
@@ -93,7 +93,7 @@ struct Noise {
       }
     } else {
       const float width =
-          3.4641016f * params_.sigma;  // sqrt(12): a unit interval has sigma 12^-1/2
+          3.4641016f * params_.sigma;  // sqrt(12), because a unit interval has sigma 12^-1/2
       const float low = params_.mean - 0.5f * width;
       WS_LANES
       for (int i = 0; i < N; ++i) {

@@ -1,5 +1,5 @@
-// Access to the cells of a periodic grid at a point of the plane. Called by generators that show
-// such a grid. Host and device.
+// Access to the cells of a periodic grid at a point of the plane. Called by generators
+// that show such a grid; host and device.
 #pragma once
 
 #include "kernels/random/math.h"

@@ -13,8 +13,8 @@ namespace wellspring::shaders {
 enum class Domain : std::uint8_t {
   plain,
   fold,          ///< mirrored repeatedly in both directions
-  swirl,         ///< rotated about the origin, most in the middle
-  kaleidoscope,  ///< one sector, mirrored all around
+  swirl,         ///< rotated about the origin, most strongly in the middle
+  kaleidoscope,  ///< one sector, mirrored all the way around
   polar,         ///< the complex logarithm: columns and rows become rings and rays
   warp,          ///< displaced by waves
   inversion,     ///< a circle turned inside out

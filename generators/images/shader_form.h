@@ -23,7 +23,7 @@ struct Form {
 };
 
 /// Result of a program at a point: the position on the gradient of three colours, and the opacity
-/// of the fourth colour on top. Both are clamped to [0, 1].
+/// of the fourth colour, which is on top. Both are clamped to [0, 1].
 struct Tone {
   float level, tint;
 };
@@ -53,8 +53,8 @@ WS_INLINE float edge(float x, float width) {
   return t * t * math::fma(-2.f, t, 3.f);
 }
 
-/// Hash of a tile by multiplications and shifts (odd multipliers of Philox), good enough for the
-/// colours of tiles.
+/// Hash of a tile by multiplications (with Philox's odd multipliers) and shifts;
+/// good enough for the colours of tiles.
 WS_INLINE std::uint32_t scatter(std::uint32_t seed, float column, float row) {
   const auto i = static_cast<std::uint32_t>(math::detail::to_int(column));
   const auto j = static_cast<std::uint32_t>(math::detail::to_int(row));

@@ -32,8 +32,8 @@ inline constexpr int kPrograms = 16;
 
 namespace detail {
 
-/// A point relative to the centre of its hexagon (adjacent centres are 1 apart), and the hexagon's
-/// numbers.
+/// A point relative to the centre of its hexagon (adjacent centres are 1 apart),
+/// and the column and row of the hexagon.
 struct Hexagon {
   float x, y, column, row;
 };
@@ -139,8 +139,8 @@ WS_INLINE Tone tone(const Form& form, Point p) {
     const float column = math::floor(x), row = math::floor(y);
     const float u = (x - column) - 0.5f, v = (y - row) - 0.5f;
     const float lift = math::cos_turns(0.5f * (column + row));       // 1 or -1
-    const float along = lift * math::cos_turns(0.5f * u) * 0.35f;    // height of the row's strand
-    const float across = -lift * math::cos_turns(0.5f * v) * 0.35f;  // the same for the column's
+    const float along = lift * math::cos_turns(0.5f * u) * 0.35f;    // height of the row strand
+    const float across = -lift * math::cos_turns(0.5f * v) * 0.35f;  // height of the column strand
     const float blur = 0.04f + 4 * form.pixel;
     const float in_row = edge(half - math::abs(v), blur),
                 in_column = edge(half - math::abs(u), blur);

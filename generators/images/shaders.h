@@ -178,7 +178,7 @@ struct Shaders {
     }
     // Program and deformation are the same for all pixels of an image.
     bend_by(static_cast<Domain>(scene.domain), form, scene.bend, x, y);
-    // From here on x is the level and y the tint.
+    // After this, x is the level and y the tint.
     tone_by(static_cast<Program>(scene.program), form, x, y);
     WS_LANES
     for (int i = 0; i < N; ++i) {

@@ -121,7 +121,7 @@ struct Shapes {
                   "number of the class + 1 where the shape covers at least half of a pixel", "",
                   PlaneInfo::Kind::class_number};
     const bool grain = params.texture == Texture::grain || params.texture == Texture::any;
-    info.draws = {.scene = 1 + 5, .pixel = grain ? 1 : 0};  // the label, and 19 words of the scene
+    info.draws = {.scene = 1 + 5, .pixel = grain ? 1 : 0};  // the label, then 19 words of the scene
     return info;
   }
 
@@ -345,7 +345,7 @@ struct Shapes {
           math::fma(scene.wave_x, run.x[i], math::fma(scene.wave_y, run.y[i], scene.phase));
       const float wave =
           math::abs(math::fma(2.f, t - math::floor(t), -1.f));      // triangle wave, period 1
-      const float soft = wave * wave * math::fma(-2.f, wave, 3.f);  // the wave without its kinks
+      const float soft = wave * wave * math::fma(-2.f, wave, 3.f);  // the wave without kinks
       share[i] = scene.strength * soft;
     }
   }

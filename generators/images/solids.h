@@ -119,7 +119,7 @@ WS_INLINE RayHit enter(Vector3 from, Vector3 d, float scale) {
     inside = hit.t == hit.t;
     const Vector3 p = along(from, hit.t, d);
     hit.normal = {p.x * inverse, (p.y - radius) * inverse, p.z * inverse};
-  } else {  // a tube between two spheres; a ray above or below it has hit a sphere
+  } else {  // a tube between two spheres; a ray that passes above or below it has hit a sphere
     const float radius = kPillRadius * scale, inverse = 1 / radius;
     const float low = radius, high = kPillHeight * scale - radius;
     const float side = detail::cross_tube(from, d, radius).near;

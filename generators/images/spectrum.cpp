@@ -55,7 +55,7 @@ SampleInfo Spectrum::describe(const Params& params) {
                   rarely_reached({"tilt", "d: the exponent is s + d along x, s - d along y", "",
                                   -widest, widest, LatentRole::unmapped})};
   // Blocks for the label, the scene and 66 words of colours. The smallest grid takes N + 2 blocks
-  // more than half its cells. The grid has up to four times as many cells as the image has pixels.
+  // plus half its cells. The grid has up to four times as many cells as the image has pixels.
   constexpr int kLeast = 1 << kLeastLogSide;
   info.draws = {.scene = 1 + 2 + 17 + kLeast * kLeast / 2 + kLeast + 2, .pixel = 2};
   return info;

@@ -105,7 +105,7 @@ struct Spectrum {
   }
 
   using Cell = fft::Cell;
-  /// The grids; offset and gain that shade() reads; tables. A multiple of 32 bytes.
+  /// Size of the grids, of offset and gain for shade(), and of the tables; a multiple of 32 bytes.
   std::int64_t cells(SampleShape shape) const {
     const std::int32_t side = 1 << log_side_of(shape);
     return (std::int64_t{fields()} * side * side + kRange + spectrum::Tables::count(side) + 7) / 8 *
@@ -175,8 +175,8 @@ struct Spectrum {
   }
 
  private:
-  /// Scratch bytes of a team, so that two teams with their scenes fit a multiprocessor of compute
-  /// capability 9.0: 228 KiB, of which each block takes 1 KiB.
+  /// Scratch bytes per team. Two teams with their scenes fit into a multiprocessor of compute
+  /// capability 9.0, which has 228 KiB; each block takes 1 KiB of this.
   static constexpr std::int32_t kMostScratch = 115200;
   /// Cells between the grids and the tables.
   static constexpr std::int32_t kRange = 4;
@@ -222,8 +222,8 @@ struct Spectrum {
     scene.mean = {mean.r + 0.5f, mean.g + 0.5f, mean.b + 0.5f};
   }
 
-  /// Stores the inputs of a transform, the real parts at `at`, the imaginary parts `imaginary` cells
-  /// later; `grid` cells from field to field.
+  /// Stores the inputs of a transform: real parts at `at`, imaginary parts `imaginary` cells
+  /// later. Fields are `grid` cells apart.
   WS_INLINE void put(Cell* at, std::int32_t imaginary, std::int32_t grid,
                      const spectrum::Waves& z) const {
     const auto set = [&](Cell* cell, fft::Complex value) {
@@ -336,7 +336,7 @@ struct Spectrum {
     }
   };
   /// Turns fields into the colours of N pixels, at x, x + 2, ... in row y. Fields are `from_field`
-  /// and `to_field` cells apart.
+  /// cells apart in the input, and `to_field` cells apart in the output.
   template <int N>
   WS_INLINE void mix(const Scene& scene, const Cell* from, std::int32_t from_field, std::int32_t x,
                      std::int32_t y, Cell* to, std::int32_t to_field, Extent<N>& extent) const {
@@ -388,7 +388,7 @@ struct Spectrum {
     write_range(team, tables, extent, range_of(scene, cells));
   }
 
-  /// All members: finds the offset and the gain of the sample.
+  /// Called by all members: finds the offset and the gain of the sample.
   template <class Team, int N>
   WS_INLINE void write_range(Team& team, const spectrum::Tables& tables, const Extent<N>& extent,
                              Cell* range) const {
@@ -427,8 +427,8 @@ struct Spectrum {
     const std::int32_t last = (1 << scene.log_side) - 1;
     return fft::place(x & last, y & last, scene.log_side);
   }
-  /// The values of four even columns from `at` on and of the odd columns after them, which are `odd`
-  /// cells further.
+  /// The values of four even columns, starting at `at`, and of the odd column after
+  /// each, which is `odd` cells further on.
   WS_INLINE static void read_eight(const Cell* at, std::int32_t odd, float (&value)[8]) {
     const fft::FourCells evens = *reinterpret_cast<const fft::FourCells*>(at);
     const fft::FourCells odds = *reinterpret_cast<const fft::FourCells*>(at + odd);
@@ -451,7 +451,7 @@ struct Spectrum {
     };
     if (scene.on_grid) {
       if constexpr (N == 8) {
-        // Eight pixels from a multiple of eight on: four even and four odd columns.
+        // Eight pixels starting at a multiple of eight: four even and four odd columns.
         const std::int32_t x = floor_int(run.x[0]);
         if (run.in_step && x % 8 == 0) {
           const std::int32_t at = place(scene, x, floor_int(run.y[0]));

@@ -41,7 +41,7 @@ struct Tables {
         factor(down + law.side() / 2 + 1),
         keys(factor + 1) {}
 
-  /// All members: fills the tables. `sums`: N/2 + 1 cells. Ends with a barrier.
+  /// Called by all members: fills the tables. `sums`: N/2 + 1 cells. Ends with a barrier.
   template <class Team>
   WS_INLINE void make(Team& team, const Law& law, Cell* sums) const {
     const std::int32_t side = law.side(), half = side / 2;

@@ -67,8 +67,8 @@ ParamTable<Params>& add_class_rows(ParamTable<Params>& table, float critical,
                   "label: temperature");
 }
 
-/// Throws config errors, which name the generator, for an odd side, an invalid temperature range, or
-/// a range within a single phase.
+/// Throws config errors, which name the generator, for an odd side, an invalid temperature
+/// range, or a range within a single phase.
 void expect_spins(const std::string& generator, const SpinParams& params, float critical);
 /// Class names of label: temperature.
 std::vector<std::string> range_names(const SpinParams& params);

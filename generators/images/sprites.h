@@ -4,8 +4,8 @@
 //
 // Sources: L. Matthey, I. Higgins, D. Hassabis, A. Lerchner, "dSprites: Disentanglement testing
 // Sprites dataset", 2017, and C. Burgess, H. Kim, "3D Shapes Dataset", 2018 (H. Kim, A. Mnih, ICML
-// 2018). Factors, their numbers of values and their order are as published. The renderers are not
-// published, so sizes, room and light are our own.
+// 2018). The factors, their order and their numbers of values are as published. The renderers are
+// not published, so sizes, room and light are our own.
 #pragma once
 
 #include "core/config/params.h"

@@ -5,7 +5,7 @@
 // of fill_levels.h for leaves that show them at reduced size. Created by DeadLeaves::instead();
 // host and device.
 //
-// After "dead leaves - textured" of M. Baradad et al., "Learning to See by Looking at Noise",
+// After "dead leaves - textured" by M. Baradad et al., "Learning to See by Looking at Noise",
 // NeurIPS 2021, where a texture replaces each leaf's colour. The placement of textures is our own:
 // any position, angle and scale within a range, mirrored at the borders of the fill.
 #pragma once
@@ -43,12 +43,12 @@ struct TexturedLeaves : DeadLeaves {
   /// levels.
   static constexpr std::int64_t kMostTexels = std::int64_t{1} << 26;
 
-  /// Placement of a leaf's fill: maps source pixels to pixels of the fill.
+  /// Placement of a leaf's fill: maps source pixels to fill pixels.
   struct Lie {
     std::uint32_t fill;
-    float log_step;      ///< log2 of the fill's pixels per source pixel
-    float across, down;  ///< pixels of the fill per source pixel, along and across its rows
-    float x, y;          ///< position of the image's corner, in pixels of the fill
+    float log_step;      ///< log2 of the number of fill pixels per source pixel
+    float across, down;  ///< fill pixels per source pixel, along and across its rows
+    float x, y;          ///< position of the image's corner, in fill pixels
 
     WS_INLINE float column(float px, float py) const {
       return math::fma(across, px, math::fma(-down, py, x));
@@ -90,8 +90,8 @@ struct TexturedLeaves : DeadLeaves {
   }
 
  private:
-  /// Offset of the fills' random blocks. It is above all leaf numbers, whose blocks hold the
-  /// leaves' colours.
+  /// Offset of the fills' random blocks. It is above all leaf numbers,
+  /// whose blocks hold the leaves' colours.
   static constexpr std::uint32_t kFillWords = std::uint32_t{1} << 31;
 
   /// Maps a number below 2^16 to [0, 1).
@@ -104,7 +104,7 @@ struct TexturedLeaves : DeadLeaves {
   float octaves_;            ///< octaves between the scales
 };
 
-/// The fills, in memory of the run's device.
+/// The fills, in the memory of the run's device.
 class TexturedLeaves::Tables {
  public:
   explicit Tables(const Params& params);

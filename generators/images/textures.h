@@ -4,8 +4,8 @@
 // host and device.
 //
 // The noises of lattice_noise.h are summed over octaves (B. Mandelbrot and J. Van Ness, SIAM Review
-// 10 (1968) 422; F. K. Musgrave in Ebert et al., "Texturing and modeling", 1994). Another noise
-// displaces the point of evaluation (the domain warp of Perlin 1985).
+// 10 (1968) 422; F. K. Musgrave in Ebert et al., "Texturing and modeling", 1994). A second
+// noise displaces the point of evaluation (the domain warp of Perlin 1985).
 #pragma once
 
 #include "core/config/params.h"
@@ -180,15 +180,15 @@ struct Textures {
                                       params_.scale_cells * params_.octave_cells *
                                       params_.warp_cells);
   }
-  /// Smallest number of octaves of a cell; for the cell after the last, the largest number plus
-  /// one.
+  /// Smallest number of octaves of a cell. For the cell after the
+  /// last one: the largest number plus one.
   static constexpr std::int32_t octaves_from(const Params& params, std::int32_t cell) {
     return params.octaves_low +
            cell * (params.octaves_high - params.octaves_low + 1) / params.octave_cells;
   }
 
  private:
-  /// Removes the last digit, in base `cells`, from a class number and returns it.
+  /// Removes the last base-`cells` digit from a class number and returns it.
   WS_INLINE static std::uint32_t next_cell(std::uint32_t& number, int cells) {
     const auto base = static_cast<std::uint32_t>(cells);
     const std::uint32_t digit = number % base;
@@ -250,10 +250,10 @@ struct Textures {
       }
     }
     const float mean = law_of(scene.kind).mean;
-    float weight = 1, cell = scene.period / run.footprint;  // side of its cell, output pixels
+    float weight = 1, cell = scene.period / run.footprint;  // cell side in output pixels
     for (std::int32_t o = 0; o < scene.octaves; ++o) {
-      // After the first octave, octaves fade out as their cells shrink from two pixels to one,
-      // where they would alias.
+      // Octaves after the first fade out as their cells shrink from two
+      // pixels to one, where they would alias.
       const float seen = o == 0 ? 1.f : math::clamp(cell - 1, 0, 1);
       if (seen == 0) break;
       const lattice::Key key = scene.key.next(static_cast<std::uint32_t>(o));

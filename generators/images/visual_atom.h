@@ -57,8 +57,8 @@ class VisualAtom : public ContourPainter {
     c.line_width = draw.uniform(0, params_.line_width);
     c.radius = between(draw, params_.radius_low, params_.radius_high);
     c.wave_1 = between(draw, params_.waves_low, params_.waves_high);
-    // The second number differs from the first, unless the first is 0 or the only value. So it
-    // has one value fewer to choose from.
+    // The second number differs from the first, unless the first is 0 or the only value. It
+    // therefore has one value fewer to choose from.
     const bool other = c.wave_1 != 0 && params_.waves_low < params_.waves_high;
     c.wave_2 = between(draw, params_.waves_low, params_.waves_high - (other ? 1 : 0));
     if (other && c.wave_2 >= c.wave_1) ++c.wave_2;

@@ -40,10 +40,10 @@ namespace {
 /// Lower bound of the helicity. For arbitrary angles, S is at most one per bond. In equilibrium at
 /// T it is much smaller. Twisting all bonds along a direction by an angle a multiplies exp(-E / T)
 /// by exp(K (C (cos a - 1) - S sin a)), with K = coupling / T. The mean of this factor is Z(a) /
-/// Z(0) <= 1, because Z(a) is the sum over currents of Z(0) (products of I_n(K) > 0) with phases.
-/// With C <= spins and the best a, K S^2 / spins > x / (sqrt(2) - 1) has probability at most 2
-/// exp(-x). From a cold start, S grows from 0 to its equilibrium value; from a hot start, it may
-/// stay trapped in windings of the torus.
+/// Z(0) <= 1, because Z(a) is the sum over currents that gives Z(0), except that its terms
+/// (products of I_n(K) > 0) have phases. With C <= spins and the best a, K S^2 / spins > x /
+/// (sqrt(2) - 1) has probability at most 2 exp(-x). From a cold start, S grows from 0 to its
+/// equilibrium value; from a hot start, it may stay trapped in windings of the torus.
 float lowest_helicity(const Xy::Params& params, float side) {
   const float g = params.coupling;
   const float of_cosines = -(1 + g) / 2;
@@ -80,9 +80,9 @@ SampleInfo Xy::describe(const Params& params) {
       rarely_reached({"vortices",
                       "vortices per spin: plaquettes with winding +1; as many have winding -1", "",
                       0, 0.5f})};
-  // Blocks for the phase, T and the first direction; with a hot start, one block for four spins;
-  // two blocks per spin and round. In addition to one spin per pixel, there are at most
-  // spins::kMostSide more; see side_for.
+  // Blocks for the phase, T and the first direction; with a hot start, one block per four spins;
+  // then two blocks per spin and round. The lattice has at most spins::kMostSide more spins than
+  // the image has pixels; see side_for.
   const auto of = [&](std::int64_t spins) {
     return spins * params.rounds * xy::kBlocks + (params.start == Start::hot ? (spins + 3) / 4 : 0);
   };

@@ -1,11 +1,11 @@
 // Generator `xy`: configurations of the two-dimensional XY model in equilibrium, each from its own
 // Markov chain. The class is the phase or the temperature range. Host and device.
 //
-// A sample starts with equal spins in a random direction. Rounds of one heat-bath sweep and several
-// over-relaxation sweeps thermalise it (xy_lattice.h). The number of over-relaxation sweeps varies
-// between rounds, so that waves of every length are damped; docs/generators/algorithms/xy.md gives
-// the remaining bias. Below T_KT = 0.8929, vortices are bound in pairs (V. Berezinskii, Sov. Phys.
-// JETP 32 (1971) 493; J. Kosterlitz, D. Thouless, J. Phys. C 6 (1973) 1181).
+// A sample starts with identical spins in a random direction. Rounds of one heat-bath sweep and
+// several over-relaxation sweeps thermalise it (xy_lattice.h). The number of over-relaxation sweeps
+// varies between rounds, so that waves of every length are damped; docs/generators/algorithms/xy.md
+// gives the remaining bias. Below T_KT = 0.8929, vortices are bound in pairs (V. Berezinskii, Sov.
+// Phys. JETP 32 (1971) 493; J. Kosterlitz, D. Thouless, J. Phys. C 6 (1973) 1181).
 #pragma once
 
 #include "core/config/params.h"
@@ -88,7 +88,7 @@ struct Xy {
     measure(*work.sums, scene, measured);
   }
 
-  /// Number of over-relaxation sweeps in a round: from none to the maximum, spread evenly over any
+  /// Number of over-relaxation sweeps in a round, from 0 to the maximum: spread evenly for any
   /// number of rounds (multiples of the golden ratio, modulo 1).
   WS_INLINE int mirrors_of(int round, std::int32_t side) const {
     const std::int32_t most = params_.mirrors >= 0 ? params_.mirrors : side / 4;

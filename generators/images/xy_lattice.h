@@ -23,8 +23,8 @@ namespace wellspring {
 
 namespace xy {
 
-/// Tries per spin for a new angle. If all fail (at most once in 75), the spin stays. Whether it
-/// does so is independent of its own angle, so the Boltzmann distribution is preserved.
+/// Tries per spin for a new angle. If all fail (at most once in 72), the spin is unchanged. Failure
+/// does not depend on the spin's own angle, so the Boltzmann distribution is preserved.
 inline constexpr std::uint32_t kTries = 4;
 /// Random blocks per spin: two words per try.
 inline constexpr std::uint32_t kBlocks = kTries / 2;

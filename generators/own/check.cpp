@@ -29,21 +29,21 @@ namespace {
 
 constexpr int kSide = 40;  ///< pixels; not a multiple of the host's run length or of a tile
 constexpr std::uint64_t kSeed = 7;
-/// Processor seconds per sample, the same in a variant that counts (compiled with -O1), and for the
-/// constructor and tables.
+/// Processor seconds: per sample, per sample in a variant that counts (compiled with -O1), and for
+/// the constructor and tables.
 constexpr int kSampleSeconds = 4, kCountedSeconds = 20, kPlanSeconds = 120;
 
 /// Memory that the child shares with its parent.
 struct Report {
   static constexpr std::int64_t kPlanning = -1;
-  std::atomic<std::int64_t> sample = kPlanning;  ///< being made
+  std::atomic<std::int64_t> sample = kPlanning;  ///< sample being made
   std::atomic<int> seconds = kPlanSeconds;       ///< the limit in force
-  std::atomic<bool> finished = false;            ///< false: the process was ended by its own code
+  std::atomic<bool> finished = false;            ///< false: the generator's code ended the process
   std::array<char, 4096> message{};              ///< the failure
 };
 
-/// Ends this process with SIGPROF when it has used this much processor time from now on, or with
-/// SIGALRM after a multiple of it by the clock, because code may also wait.
+/// Ends this process with SIGPROF after this much more processor time, or with SIGALRM after a
+/// multiple of it in wall-clock time, because code may also wait.
 void limit_time(Report& report, int seconds) {
   constexpr int kClock = 30;
   report.seconds = seconds;
@@ -130,7 +130,7 @@ class HostSamples {
   std::array<std::vector<std::byte>, kBatchColumns> bytes_;
 };
 
-/// The first contradiction in what a generator says about itself, or "".
+/// The first contradiction in a generator's description, or "".
 std::string description_failure(const SampleInfo& info) {
   if (!(info.low <= info.high))
     return fmt::format("describe() declares values from {} to {}", info.low, info.high);
@@ -140,7 +140,7 @@ std::string description_failure(const SampleInfo& info) {
     if (!names.insert(latent.name).second)
       return fmt::format("describe() has two latents '{}'", latent.name);
   const SampleLayout& layout = info.layout;
-  if (layout.kind == SampleKind::image) return "";  // the size is that of the images
+  if (layout.kind == SampleKind::image) return "";  // the caller chooses the size of images
   if (layout.items < 1 || layout.features < 1)
     return fmt::format("layout() has {} items of {} features", layout.items, layout.features);
   if (info.features.size() != static_cast<std::size_t>(layout.features))
@@ -168,7 +168,7 @@ class Checker {
   }
 
  private:
-  /// Samples alone, then together in a different order.
+  /// Makes samples alone, then together in a different order, and compares them.
   std::string batch_failure() {
     std::vector<Row> alone;
     for (const std::uint64_t id : kIds) {
@@ -185,7 +185,7 @@ class Checker {
     return "";
   }
 
-  /// Samples 0 to plan_.samples.
+  /// Makes samples 0 to plan_.samples - 1, and checks which classes and latents occur.
   std::string filling_failure() {
     const SampleInfo& info = generator_.info();
     std::vector<float> low(info.latents.size(), INFINITY), high(info.latents.size(), -INFINITY);
@@ -209,7 +209,7 @@ class Checker {
     for (std::size_t k = 0; k < info.classes.size(); ++k)
       if (!labels.contains(static_cast<std::int32_t>(k)))
         return fmt::format("none of {} samples has the class {}", count, info.classes[k]);
-    // 4096 uniform numbers all miss a given end by more than 1 % with a probability of 1e-18.
+    // The probability that 4096 uniform numbers all miss a given end by more than 1 % is 1e-18.
     for (std::size_t l = 0; l < info.latents.size(); ++l) {
       const LatentInfo& latent = info.latents[l];
       const float slack = 0.01f * (latent.high - latent.low);

@@ -45,8 +45,8 @@ struct Message {
   std::string text;
 };
 
-/// Messages of nvcc, "rings.h(12): error: text" and two lines that show the place, in the form of
-/// g++: "rings.h:12:3: error: text".
+/// Converts nvcc's messages, "rings.h(12): error: text" and two lines that show the place, to
+/// g++'s format: "rings.h:12:3: error: text".
 std::string in_form_of_gcc(const std::string& messages) {
   std::string text;
   std::vector<std::string> lines;
@@ -69,7 +69,7 @@ std::string in_form_of_gcc(const std::string& messages) {
   return text;
 }
 
-/// The user's file, line and column in a line of the compiler, or "". `folder` ends with '/'.
+/// The user's file, line and column in a line of compiler output, or "". `folder` ends with '/'.
 std::string place_in(const std::string& line, const std::string& folder) {
   const std::size_t user = line.find(folder);
   if (user == std::string::npos) return "";
@@ -96,15 +96,15 @@ std::vector<std::string> promotions_in(const std::string& messages, const fs::pa
 
 constexpr std::string_view kBareAssertion = "static assertion failed";
 
-/// The first error in each user's line, in order. An error in Wellspring's own headers belongs to
-/// the last line of the user that the compiler mentioned before it, or to no line.
+/// The first error in each line of the user's code, in order. An error in Wellspring's own headers
+/// is attributed to the last user line that the compiler mentioned before it, or to no line.
 std::vector<Message> errors_in(const std::string& messages, const fs::path& header) {
   std::vector<Message> errors;
   std::istringstream lines(messages);
   const std::string folder = header.parent_path().string() + "/";
   std::string before;
   for (std::string line; std::getline(lines, line);) {
-    // An assertion without a text: the compiler quotes its condition on the next line.
+    // An assertion without a message: the compiler quotes its condition on the next line.
     const std::size_t quoted = line.find(" | ");
     if (quoted != std::string::npos && !errors.empty() && errors.back().text == kBareAssertion) {
       const std::size_t begin = line.find_first_not_of(' ', quoted + 3);
@@ -215,7 +215,7 @@ std::vector<std::string> words_of(const char* text) {
 struct Candidates {
   const char* variable;            ///< overrides the names
   std::vector<std::string> names;  ///< programs or paths; "": none
-  std::string_view version;        ///< mark of the line that has the version; "": the first line
+  std::string_view version;        ///< text in the line that has the version; "": the first line
 };
 
 Compiler find_program(Candidates of, const ErrorText& missing) {
@@ -259,8 +259,8 @@ std::string functor_alias(const fs::path& header) {
                      own_functor_name(header));
 }
 
-/// Compiles the kernels of `header` into `folder`/generator.cubin, and writes generator.cu, which is
-/// also the source of their handles. Returns the files that they include.
+/// Compiles the kernels of `header` into `folder`/generator.cubin, and writes generator.cu, which
+/// is also the source of their handles. Returns the included files.
 std::vector<fs::path> compile_device_code(const fs::path& header, const Toolchain& toolchain,
                                           const fs::path& folder) {
   const fs::path source = folder / "generator.cu", cubin = folder / "generator.cubin",
@@ -281,7 +281,7 @@ std::vector<fs::path> compile_device_code(const fs::path& header, const Toolchai
         std::string("-cubin"), std::string("-o"), cubin.string()})
     words.push_back(word);
   run_compiler(words, header);
-  // The compiler's version stands for CUDA's own headers.
+  // The compiler's version covers CUDA's own headers.
   const fs::path toolkit = fs::weakly_canonical(toolchain.nvcc.program).parent_path().parent_path();
   std::vector<fs::path> files = files_of_rule(read_text(rule));
   std::erase_if(files, [&](const fs::path& file) {
@@ -298,7 +298,7 @@ fs::path this_binary() {
   if (::dladdr(reinterpret_cast<const void*>(&find_compiler), &info) == 0) return {};
   std::error_code unreadable;
   const fs::path named = info.dli_fname == nullptr ? "" : info.dli_fname;
-  // The name of the program may be relative to a folder that the process has left.
+  // The program's name may be relative to a folder that the process has since left.
   const fs::path file = named.extension() == ".so" ? named : fs::path("/proc/self/exe");
   return fs::canonical(file, unreadable);
 }
@@ -355,7 +355,7 @@ std::vector<fs::path> header_folders() {
 
 std::vector<std::string> compile_flags(const Target& target) {
   std::vector<std::string> flags = words_of(kFlags);
-  // Hidden: a copy of a built-in generator must not be replaced by the code of the program.
+  // Hidden: a copy of a built-in generator must not be replaced by the program's code.
   for (const char* const flag :
        {"-fPIC", "-shared", "-fvisibility=hidden", "-fno-gnu-unique", "-Wdouble-promotion",
         "-Wno-error", "-fdiagnostics-color=never", "-fmax-errors=20"})
@@ -394,8 +394,8 @@ void expect_functor(const fs::path& header) {
 }
 
 std::vector<std::string> inexact_calls(const fs::path& object) {
-  // IEEE 754 requires none of them to be rounded correctly, unlike sqrt, fma and fmod. An object names
-  // the functions that it needs in a table of strings that end with 0 (ELF, section .dynstr).
+  // IEEE 754 requires correct rounding of sqrt, fma and fmod, but not of the functions below. An
+  // object names the functions it needs in a table of zero-terminated strings (ELF, .dynstr).
   const std::vector<std::byte> bytes = read_bytes(object);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::vector<std::string> calls;

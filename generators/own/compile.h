@@ -26,8 +26,8 @@ Compiler find_nvcc();
 /// Kind of an object.
 struct Target {
   std::string arch = {};  ///< architecture of the device code, such as "sm_90"; "": host code only
-  /// With WS_EXPECT and the counter of random blocks, as in sanitizer builds; optimised less, because
-  /// it only makes samples for checks.
+  /// With WS_EXPECT and the counter of random blocks, as in sanitizer builds. Optimised less,
+  /// because it only makes samples for checks.
   bool checked = false;
 };
 /// Compilers and target of an object.
@@ -39,8 +39,8 @@ struct Toolchain {
   /// Versions of the compilers.
   std::string version() const;
 };
-/// Throws a config error if a compiler is missing, or if there is an architecture and this program has
-/// no CUDA back end.
+/// Throws a config error if a compiler is missing, or if `target` has an architecture
+/// but this program has no CUDA back end.
 Toolchain find_toolchain(const Target& target);
 /// Architecture of a GPU.
 std::string arch_of(Device device);
@@ -52,20 +52,20 @@ std::filesystem::path this_binary();
 /// config error if they are missing.
 std::vector<std::filesystem::path> header_folders();
 
-/// Flags of every header that is compiled for `target`.
+/// Flags for every header that is compiled for `target`.
 std::vector<std::string> compile_flags(const Target& target);
 
 /// Writes a file of the cache. Throws a config error if it cannot, for example because the disk is
-/// full: another folder can be configured.
+/// full; the error suggests another folder.
 void write_to_cache(const std::filesystem::path& file, std::string_view text);
-/// The same error, with the reason.
+/// Throws the same error, with the reason.
 [[noreturn]] void refuse_cache(const std::filesystem::path& file, const std::string& reason);
 
-/// Throws a config error if the text of `header` can define no functor: it neither mentions the name
-/// nor includes a file. Takes no time, unlike the compiler's message.
+/// Throws a config error if the text of `header` cannot define a functor: it neither mentions the
+/// name nor includes a file. This is immediate, unlike the compiler's message.
 void expect_functor(const std::filesystem::path& header);
 
-/// Files that a header includes, without headers of the system and of CUDA.
+/// Files that a header includes, except system headers and CUDA's.
 struct IncludedFiles {
   std::vector<std::filesystem::path> host, device;
   /// First places where the user's code promotes float to double: "rings.h:12:3".
@@ -77,7 +77,7 @@ struct IncludedFiles {
 IncludedFiles compile_header(const std::filesystem::path& header, const Toolchain& toolchain,
                              const std::filesystem::path& folder);
 
-/// Functions of the C library's <math.h> that an object calls and whose last bits differ between
+/// Functions of <math.h> that an object calls and whose results may differ in the last bits between
 /// machines.
 std::vector<std::string> inexact_calls(const std::filesystem::path& object);
 

@@ -54,7 +54,7 @@ bool fill(GeneratorEntry& entry, const ObjectContext& context) {
   object_context().drawn = nullptr;
   entry = generator_entry<F>();
 #if !WELLSPRING_CUDA
-  entry.maker = &make_own<F>;  // it uses the object with device code when it needs it
+  entry.maker = &make_own<F>;  // the generator fetches the object with device code when it needs it
 #endif
   return true;
 }

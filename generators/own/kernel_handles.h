@@ -1,5 +1,5 @@
-// Handles of the kernels in the cubin of a compiled header. Replaces kernels/runtime/launch.cuh when
-// the host compiler compiles the .cu file that generators/own/compile.cpp writes; host only.
+// Handles of the kernels in the cubin of a compiled header. Replaces kernels/runtime/launch.cuh
+// when the host compiler compiles the .cu file that generators/own/compile.cpp writes; host only.
 #pragma once
 
 #if WELLSPRING_CUDA_STAND_IN

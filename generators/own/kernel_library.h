@@ -13,7 +13,7 @@ namespace wellspring::own {
 /// device errors, and std::logic_error if there is no such kernel.
 const void* find_kernel(const std::byte* cubin, const std::type_info& block);
 
-/// True if the mangled name is that of a function with this only parameter.
+/// True if the mangled name belongs to a function whose only parameter is this block.
 bool takes_block(const std::string& mangled, const std::type_info& block);
 
 }  // namespace wellspring::own

@@ -34,7 +34,7 @@ std::string hash_of(const fs::path& file) {
   return Sha256().update(read_bytes(file)).hex();
 }
 
-/// Waits for the lock on a file and holds it. File systems without locks lock nothing.
+/// Waits for the lock on a file and holds it. Has no effect on file systems without locks.
 class FileLock {
  public:
   explicit FileLock(const fs::path& file)
@@ -55,7 +55,7 @@ class FileLock {
 /// Refuses a file or folder that another user could have changed.
 void expect_private(const fs::path& path, mode_t forbidden, const std::string& advice) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return;  // reading it reports why
+  if (::stat(path.c_str(), &status) != 0) return;  // reading it will report why
   const bool foreign = status.st_uid != ::geteuid() && status.st_uid != 0;
   if (!foreign && (status.st_mode & forbidden) == 0) return;
   fail(ErrorKind::config,
@@ -66,7 +66,7 @@ void expect_private(const fs::path& path, mode_t forbidden, const std::string& a
 
 /// An included file: a path below one of the folders, or an absolute path.
 struct IncludedFile {
-  std::size_t folder = 0;  ///< index into the search folders; their number: none
+  std::size_t folder = 0;  ///< index into the search folders; their number means none
   std::string path;
   std::string hash;
 };
@@ -97,7 +97,7 @@ fs::path path_of(const IncludedFile& file, const std::vector<fs::path>& folders)
   return file.folder < folders.size() ? folders[file.folder] / file.path : fs::path(file.path);
 }
 
-/// True for the header and the files of the user that it includes. `folders`: number of search
+/// True for the header and the user's files that it includes. `folders`: number of search
 /// folders.
 bool is_users(const IncludedFile& file, std::size_t folders) {
   return file.folder == 0 || file.folder == folders;
@@ -248,7 +248,7 @@ void ObjectCache::open_folder() {
     ::mkdir(folder_.c_str(), 0700);
     expect_private(folder_, S_IWGRP | S_IWOTH,
                    fmt::format("chmod 700 {}, after checking what is in it", folder_.string()));
-    // A read-only folder can have prepared entries.
+    // A read-only folder can contain prepared entries.
     if (fs::is_directory(folder_, failed)) return;
   }
   std::string made = (fs::temp_directory_path() / "wellspring-XXXXXX").string();
@@ -310,7 +310,7 @@ CompiledObject ObjectCache::compile(const fs::path& header, const Toolchain& too
   entry.object = hash_of(made);
   write_to_cache(description_of(made), text_of(entry));
   std::error_code failed;
-  fs::remove(description_of(object), failed);  // while it exists, it describes its object
+  fs::remove(description_of(object), failed);  // a description must exist only with its own object
   fs::rename(made, object, failed);
   if (!failed) fs::rename(description_of(made), description_of(object), failed);
   if (failed) refuse_cache(object, failed.message());

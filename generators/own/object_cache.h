@@ -1,14 +1,14 @@
-// Compiled headers on disk. An entry is found by the header's text, flags, compiler and program, and
-// is used only while all files that the header includes are unchanged. Called by
+// Compiled headers on disk. An entry is found by the header's text, flags, compiler and program,
+// and is used only while all files that the header includes are unchanged. Called by
 // generators/own/own_generator.cpp; host only.
 //
 // Folder: "generators" in the folder of generators/table_cache.h, private to the user (0700). Each
-// entry is an object and a description with its SHA-256, written last. A lock per entry lets
-// concurrent processes compile once. Without a writable folder, a header is compiled into a
+// entry is an object and a description with its SHA-256, written last. A lock per entry ensures
+// that concurrent processes compile it once. Without a writable folder, a header is compiled into a
 // temporary folder every time.
 //
 // Prepared entries that come with the program are in PREFIX/share/wellspring/generators, next to
-// PREFIX/bin/wellspring. They are read if the user's own folder has no entry, whatever the compiler.
+// PREFIX/bin/wellspring. If the user's folder has no entry, they are used with any compiler.
 #pragma once
 
 #include "generators/own/compile.h"
@@ -26,10 +26,10 @@ namespace wellspring::own {
 struct CompiledObject {
   std::filesystem::path file;
   std::vector<std::filesystem::path> sources;  ///< the header and the user's files that it includes
-  std::string hash;                            ///< hash_of_sources(): of their SHA-256, in order
+  std::string hash;                            ///< hash_of_sources() of their SHA-256, in order
   bool checked = false;
   bool from_cache = false;
-  std::vector<std::string> promotions = {};  ///< IncludedFiles::promotions, if it was compiled now
+  std::vector<std::string> promotions = {};  ///< IncludedFiles::promotions, if it was just compiled
 };
 
 /// Hash of a header from the SHA-256 of its sources.
@@ -54,9 +54,9 @@ class ObjectCache {
   ObjectCache(const ObjectCache&) = delete;
   ObjectCache& operator=(const ObjectCache&) = delete;
 
-  /// Finds or compiles `header`, an absolute path. Waits while another process compiles it. Empty if
-  /// it would have to be compiled but may not be. Calls `announce` before it compiles, so one of
-  /// several processes does.
+  /// Finds or compiles `header`, an absolute path. Waits while another process compiles it. Returns
+  /// nothing if it would have to be compiled but may not be. Calls `announce` just before
+  /// compiling, so only one of several processes does.
   std::optional<CompiledObject> get(const std::filesystem::path& header, const Target& target,
                                     MayCompile may, const std::function<void()>& announce = {});
   /// Records that the generator passed its checks, if its folder is writable.

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// True for configurations and command lines of the user, false for checkpoints and run folders.
+/// True for the user's configurations and command lines, false for checkpoints and run folders.
 bool is_written_by_user(const ConfigLocation& place) {
   const fs::path file = place.file;
   if (file.filename() == "config.resolved.yaml") return false;
@@ -32,7 +32,7 @@ bool is_written_by_user(const ConfigLocation& place) {
          file == "Generator";
 }
 
-/// Makes this library's symbols visible to the object if it is part of a Python module.
+/// If this library is part of a Python module, makes its symbols visible to the object.
 void publish_symbols() {
   Dl_info info{};
   if (::dladdr(reinterpret_cast<const void*>(&publish_symbols), &info) != 0 &&
@@ -86,7 +86,7 @@ struct Loaded {
   std::map<std::string, GeneratorEntry> on_gpu;  ///< by architecture
 };
 
-/// Headers by path. Entries stay where they are.
+/// Headers by path. Entries are never moved.
 struct LoadedHeaders {
   std::function<void(const std::string&)> tell;  ///< see watch_compilations
   std::mutex mutex;
@@ -155,7 +155,7 @@ std::optional<own::CompiledObject> prepare(own::ObjectCache& cache, const fs::pa
                                            own::MayCompile may, OwnCheck check) {
   std::optional<own::CompiledObject> object = get_object(cache, header, "", own::MayCompile::no);
   if (object ? object->checked : may == own::MayCompile::no) return object;
-  const bool counts = check == OwnCheck::run && !WS_COUNTS_DRAWS;  // otherwise, `object` counts
+  const bool counts = check == OwnCheck::run && !WS_COUNTS_DRAWS;  // otherwise `object` does
   own::ObjectCache second_cache;
   std::future<std::optional<own::CompiledObject>> second;
   if (counts)
@@ -195,7 +195,7 @@ const Loaded& loaded(const std::string& name, const ConfigLocation& place) {
 }
 
 /// The generator of a loaded header with device code for a GPU. The first use compares its samples
-/// with the samples of the host.
+/// with the host's samples.
 const GeneratorEntry& loaded_on_gpu(const OwnHeader& header, Device device) {
   const std::string arch = own::arch_of(device);
   LoadedHeaders& headers = loaded_headers();

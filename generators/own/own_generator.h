@@ -1,4 +1,4 @@
-// Generators from headers of the user: `generator: ./rings.h`. The header is compiled by the
+// Generators from the user's headers: `generator: ./rings.h`. The header is compiled by the
 // system's compiler, checked once, cached, and loaded into this process. Called by the registry and
 // commands; host only.
 #pragma once
@@ -21,20 +21,20 @@ bool is_own_generator(std::string_view name);
 /// all others start at the current folder.
 std::string own_generator_path(const std::string& name, const ConfigLocation& place);
 
-/// The functor in a header: `my_rings.h` has MyRings. Throws a config error if the file's name is not
-/// a C++ name.
+/// The functor in a header: `my_rings.h` has MyRings. Throws a config error
+/// if the file's name is not a C++ name.
 std::string own_functor_name(const std::filesystem::path& header);
 
-/// The generator in a header. A header is read once per process. Throws config errors: the header
-/// does not compile, fails a check, or is writable by other users. Only a configuration or command
-/// line of the user starts a compiler; checkpoints and other places need a compiled header.
+/// The generator in a header. A header is read once per process. Throws config errors if the header
+/// does not compile, fails a check, or is writable by other users. Only a user's configuration or
+/// command line starts a compiler; checkpoints and other places need a compiled header.
 const GeneratorEntry& own_generator(const std::string& name, const ConfigLocation& place);
 
 /// Calls `tell` with a message before a header is compiled. By default, there is no message. Call
-/// it before any generator is used.
+/// this function before any generator is used.
 void watch_compilations(std::function<void(const std::string& message)> tell);
 
-/// SHA-256 of a loaded header and of the files that it includes, without Wellspring's own.
+/// SHA-256 of a loaded header and of the files that it includes, except Wellspring's own.
 const std::string& own_generator_hash(const std::string& name);
 
 /// The text of a loaded header, to be stored with the samples or weights that it made. Nothing
@@ -61,7 +61,7 @@ struct CompiledHeader {
 };
 struct CompileOptions {
   OwnCheck check = OwnCheck::run;  ///< trust: records the header as checked
-  std::string arch;                ///< also for GPUs of this architecture ("sm_90"); "": none
+  std::string arch;                ///< also for GPUs of this architecture ("sm_90"); "": CPUs only
   /// Folder that also gets the entries, for a program elsewhere (own::prepared_folder); "": none.
   std::filesystem::path into;
 };
@@ -69,7 +69,7 @@ struct CompileOptions {
 CompiledHeader compile_own_generator(const std::string& name, const CompileOptions& options);
 
 /// Checks `samples` samples with these parameters more thoroughly than the first use does, in a
-/// variant that counts random numbers (own::CheckPlan). Throws a config error that names the failure.
+/// variant that counts random numbers (own::CheckPlan). A config error names the failure.
 void check_own_generator(const std::string& name, const std::vector<ParamSetting>& settings,
                          std::int64_t samples);
 

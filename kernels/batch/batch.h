@@ -45,7 +45,7 @@ struct SampleShape {
 enum class SampleKind : std::uint8_t {
   image,  ///< a grid of pixels or cells
   event,  ///< a fixed number of features
-  set,    ///< a variable number of items with the same number of features
+  set,    ///< a variable number of items, all with the same number of features
 };
 
 /// The content of one row of a batch. Widths are in elements; a column of width 0 does not exist.
@@ -90,37 +90,37 @@ struct SampleLayout {
   }
   /// Elements of x per row.
   constexpr std::int64_t elements() const { return shape().elements(); }
-  /// True if one network can read rows of both layouts: their input columns are equal. Targets and
-  /// latents may differ.
+  /// True if one network can read rows of both layouts: their input columns are identical. Targets
+  /// and latents may differ.
   constexpr bool same_input(const SampleLayout& other) const {
     return kind == other.kind && shape() == other.shape() && globals == other.globals;
   }
   friend bool operator==(const SampleLayout&, const SampleLayout&) = default;
 };
 
-/// Numbers of samples and items that exceeded the capacity of set rows. Emission adds to them until
-/// they are cleared.
+/// Counts of samples and items that exceeded the capacity of set rows. Emission adds to the counts
+/// until they are cleared.
 struct SetOverflow {
   unsigned long long samples = 0;  ///< samples with more items than SampleLayout::items
   unsigned long long items = 0;    ///< omitted items
 };
 
-/// Device pointers to the columns of one batch; each has `size` rows. A null column is not
-/// requested (x always is). Host code that treats all columns alike iterates over columns_of() in
-/// batch_columns.h.
+/// Device pointers to the columns of one batch; each has `size` rows. A null column was not
+/// requested; x is always present. Host code that treats all columns alike iterates over
+/// columns_of() in batch_columns.h.
 struct BatchView {
   std::int64_t size = 0;
   SampleLayout layout;
   DType dtype = DType::f32;       ///< type of x: f32 or bf16
   void* x = nullptr;              ///< [size, elements], in the order of layout.shape()
-  std::int32_t* count = nullptr;  ///< [size] number of items of a set; they come first in its row
+  std::int32_t* count = nullptr;  ///< [size] number of items in a set; they come first in the row
   float* globals = nullptr;       ///< [size, globals] features of each set as a whole
   std::int32_t* label = nullptr;  ///< [size] class index within the source's label space
   float* target = nullptr;   ///< [size, targets] soft or multi-hot labels, or regression targets
   float* weight = nullptr;   ///< [size] 1 unless the generator weights its samples
   float* latents = nullptr;  ///< [size, latents] in the source's order, padded with 0
   float* plane = nullptr;    ///< [size, height, width] dense labels of images, 0: no label
-  std::uint8_t* mask = nullptr;     ///< [size, patches] 1: masked patches, counted row by row
+  std::uint8_t* mask = nullptr;     ///< [size, patches] 1: masked; patches in row-major order
   SetOverflow* overflow = nullptr;  ///< [1] total over all sets; null: not requested
 };
 

@@ -39,8 +39,8 @@ class BatchColumns {
   /// Reserves every column of `layout`, and the overflow counts for sets.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
             const SampleLayout& layout, DType dtype, MemorySpace space = MemorySpace::device);
-  /// Like plan(), but as device state, for the batch of a training step, which is compared and
-  /// restored with the other state. Columns count as derived state; the overflow counts are stored.
+  /// Like plan(), but reserves device state: the batch of a training step is compared and restored
+  /// with the other state. Columns are derived state; the overflow counts are stored state.
   void plan_state(MemoryPlan& memory, const std::string& group, std::int64_t rows,
                   const SampleLayout& layout, DType dtype);
   /// Call after commit.

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-// Runs of 8 pixels on a device (16-byte stores of 8 bf16 values), and 32 pixels on the host
+// A run has 8 pixels on a device (16-byte stores of 8 bf16 values) and 32 pixels on the host
 // (several vector registers in flight). Use WS_RUN_LENGTH only inside functions: both compilers
 // must see the same types. A test that uses the device's run length on the host defines
 // WS_RUN_LENGTH before including this header.
@@ -151,8 +151,8 @@ class OwnRuns {
 
 namespace detail {
 
-/// Pixels per band on a GPU: small enough that a small batch fills the device, large enough (four
-/// runs per thread) that loading the scene once per team costs little.
+/// Pixels per band on a GPU: small enough for a small batch to fill the device, but large enough
+/// (four runs per thread) for the loading of the scene, once per team, to cost little.
 inline constexpr int kDeviceBandPixels = 8192;
 
 /// Maximum size of a team that paints pixels.
@@ -232,7 +232,7 @@ WS_INLINE void store_run(const ColourRun<N>& colour, int channels, int count, T*
 }
 
 #if !WS_DEVICE_CODE
-/// On a host, expands grey pixels to three channels; until stored, each pixel has one value.
+/// On a host, expands grey pixels to three channels when they are stored, and not before.
 class GreyStore {
  public:
   GreyStore(const float (&gain)[3], const float (&bias)[3]) {

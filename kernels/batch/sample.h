@@ -1,4 +1,4 @@
-// The input of a generator's functor for one sample, and its outputs apart from the values. Used by
+// The input of a generator's functor for one sample, and its outputs other than the values. Used by
 // all forms of emission. Host and device.
 #pragma once
 

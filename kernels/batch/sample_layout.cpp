@@ -1,5 +1,5 @@
-// Describes a layout as text. This is a separate file, because parser fuzzers link it without the
-// memory of columns.
+// Describes a layout as text. This is a separate file, so that parser fuzzers can link it without
+// the code that plans memory for columns.
 #include "core/text/plural.h"
 #include "kernels/batch/batch_columns.h"
 

@@ -16,8 +16,8 @@ inline constexpr int kPixelBlocks = 3;
 inline Tiling bands_for(Device device, SampleShape shape, int pixels = kDeviceBandPixels) {
   return Tiling::bands(shape, device.is_cuda() ? pixels : shape.height * shape.width);
 }
-/// The same for a batch of `rows` samples, with bands of up to `most` pixels if it still has enough
-/// teams: five for each that the multiprocessors of an H100 run at once (132 x kPixelBlocks).
+/// The same for a batch of `rows` samples. Bands have up to `most` pixels if this leaves enough
+/// teams: five times as many as run on an H100 at once (132 multiprocessors x kPixelBlocks).
 inline Tiling bands_for(Device device, SampleShape shape, std::int64_t rows, int most) {
   constexpr std::int64_t kTeams = 2048;
   int pixels = most;

@@ -16,8 +16,8 @@
 // Texels take a quarter of the memory of a canvas that stores the order in its cells (canvas.h). A
 // picture, or half of one, therefore fits into a multiprocessor's shared memory, where stores are
 // cheapest. A larger picture is cut into bands of rows, with one team each. Every team processes
-// all strokes but draws only within its band, so the bytes do not depend on the number of bands. On
-// a host, pictures are not cut, because its threads would repeat the strokes for each band. A
+// all strokes but draws only within its band, so the bytes do not depend on the number of bands.
+// Pictures are not cut on a host, whose few threads would repeat all strokes for each band. A
 // picture that is too large for scratch is painted in planned memory instead.
 #pragma once
 

@@ -16,8 +16,8 @@ enum class ImageIndex : std::uint8_t {
   row,     ///< slot.row, in a staging buffer
 };
 
-/// HxWxC uint8 images, C = 1 or 3, tightly packed, all of one shape. Pixels are bytes / 255; flips
-/// and whole-pixel shifts copy them exactly. Other geometry reads between them (resample.h).
+/// HxWxC uint8 images, C = 1 or 3, tightly packed, all of one shape. Pixels are bytes / 255. Flips
+/// and whole-pixel shifts copy them exactly; other geometry interpolates (resample.h).
 struct ByteImages {
   static constexpr int kLatents = 0;
   static constexpr forms::Pixels kForm = {.draw = forms::Draw::seen};

@@ -13,10 +13,10 @@
 //     template <int N>
 //     void shade(const Scene&, const Cell*, const PixelRun<N>&, ColourRun<N>&) const;
 //
-// `paint` loops over its pieces of work:  for (i = work.first; i < pieces; i += work.stride).  It
+// `paint` loops over its pieces of work: for (i = work.first; i < pieces; i += work.stride). It
 // writes cells only with team.atomic_add, atomic_max and atomic_or, whose results do not depend on
 // the order. If the order of strokes matters, the value encodes it. The number of pieces is a
-// parameter of the sample and never depends on the team size. All members pass the barriers.
+// parameter of the sample and never depends on the team size. All members reach every barrier.
 //
 // If the form sets `.settles = true`, one team per sample runs `settle` between paint and shade.
 // `settle` may use barriers. It is for results that depend on all cells (such as the largest count)
@@ -26,15 +26,15 @@
 //     template <class Team>
 //     void settle(Team&, const Scene&, Cell*) const;     writes any cell; one member per cell
 //
-// If the form sets `.whole = true`, one team paints the whole sample, both in scratch and in memory.
-// The cells are not initialised, and `paint` may use barriers, write cells directly between them,
-// and store any bits in them, even floats. It replaces painters() and paint by
+// If the form sets `.whole = true`, one team paints the whole sample, in scratch or in memory. The
+// cells are not initialised. `paint` may use barriers, write cells directly between them, and store
+// any bits in them, even floats. Instead of painters() and paint above, the functor has
 //
-//     std::size_t paint_scratch(SampleShape source_shape) const;   bytes that paint would like to use
+//     std::size_t paint_scratch(SampleShape source_shape) const;   bytes that paint can use
 //     template <class Team>
 //     void paint(Team&, const Scene&, std::size_t scratch_bytes, Cell*) const;
 //
-// `scratch_bytes` is 0 if the cells are in scratch, and less than paint_scratch() if a team has less.
+// `scratch_bytes` is 0 if the cells are in scratch; otherwise it may be less than paint_scratch().
 #pragma once
 
 #include "kernels/emission/paint.h"
@@ -107,8 +107,8 @@ struct PaintCanvasInScratch {
 
 namespace detail {
 
-/// Teams that paint a sample in memory. Two teams that paint whole samples leave 96 registers per
-/// thread, for work in registers and scratch.
+/// Launch bound for teams that paint a sample in memory. If they paint whole samples, two teams per
+/// multiprocessor leave 96 registers per thread, for work in registers and scratch.
 template <class F>
 constexpr LaunchBound scatter_bound() {
   return PaintsWhole<F> ? LaunchBound{320, 2} : kSampleTeam;
@@ -116,7 +116,7 @@ constexpr LaunchBound scatter_bound() {
 
 }  // namespace detail
 
-/// Team functor for cells in planned memory: `painters` teams scatter a sample, or one paints all.
+/// Team functor for cells in planned memory: `painters` teams per sample, or one for whole samples.
 template <class F>
 struct ScatterCanvas {
   F image;
@@ -233,7 +233,7 @@ class CanvasEmitter {
            detail::drawn_scratch<F>();
   }
 
-  /// Alignment of the scratch that a team paints with; its size is a multiple of it.
+  /// Alignment of a team's scratch for painting; the size of the scratch is a multiple of this.
   static constexpr std::size_t kScratchAlignment = 16;
 
   DrawnImages<F> drawn_;

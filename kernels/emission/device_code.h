@@ -17,7 +17,7 @@ namespace wellspring::cuda {
 /// level.
 struct EmissionKernels {
   KernelHandle& (*find[5])() = {};
-  EmissionKernels (*plane)() = nullptr;  ///< kernels of its dense labels
+  EmissionKernels (*plane)() = nullptr;  ///< kernels of the functor's dense labels
 };
 
 template <class F, class T>

@@ -35,7 +35,7 @@ class RowWriter {
   WS_INLINE int features() const { return batch_->layout.features; }
 
   WS_INLINE void set(int feature, float value) { x().set(feature, value); }
-  /// Ignores items that do not fit into the row; set_count() gives their number.
+  /// Ignores items that do not fit into the row; the number passed to set_count() includes them.
   WS_INLINE void set(int item, int feature, float value) {
     if (item >= items()) return;
     x().set(item * features() + feature, value);
@@ -139,8 +139,8 @@ class TruthRun {
   float target_[Targets > 0 ? Targets : 1][N] = {};
 };
 
-/// N events of functor F, for rows[0] to rows[N - 1] of a batch. T: element type of x. `latents`: see
-/// EmitCall.
+/// N events of functor F, for rows[0] to rows[N - 1] of a batch. T: element type of x. `latents`:
+/// see EmitCall.
 template <class F, class T, int N>
 class EventRun {
  public:

@@ -1,5 +1,5 @@
-// Emission of events and sets of items: features that are written into a row. Called by the emitters;
-// host and device.
+// Emission of events and sets of items: features that are written into a row. Called by the
+// emitters; host and device.
 //
 // A functor has
 //

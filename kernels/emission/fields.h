@@ -53,8 +53,8 @@ struct ChainSchedule {
             static_cast<std::int32_t>(round % length)};
   }
   WS_INLINE std::int32_t steps_of(std::int32_t frame) const { return warm_up + frame * stride; }
-  /// Number of steps that a lane's next chain has done when the present chain shows `frame`. The
-  /// warm-up of the next chain is spread over the frames of the present one.
+  /// Number of steps that a lane's next chain has done when the current chain shows `frame`. The
+  /// warm-up of the next chain is spread over the frames of the current one.
   WS_INLINE std::int32_t steps_ahead(std::int32_t frame) const {
     const std::int64_t done = std::int64_t{warm_up} * (frame + 1) / frames;
     return static_cast<std::int32_t>(done);
@@ -70,7 +70,7 @@ struct FieldHead {
 };
 
 /// Two entries per lane, one for chains of even turns and one for chains of odd turns: the next
-/// chain warms up while the present chain is shown.
+/// chain warms up while the current chain is shown.
 struct FieldCache {
   FieldHead* heads = nullptr;  ///< [2 lanes]
   float* cells = nullptr;      ///< [2 lanes, 2, planes, side, side]
@@ -137,7 +137,7 @@ struct EvolveFields {
     return cache.cells + (2 * place + step % 2) * F::kPlanes * plane_size();
   }
 
-  /// Advances the entry to step `steps` of `chain`. Starts from the entry's present state if that
+  /// Advances the entry to step `steps` of `chain`. Starts from the entry's current state if that
   /// is an earlier step of this chain.
   template <class Team>
   WS_INLINE void bring(Team& team, Shared& shared, std::int64_t place, std::uint64_t chain,

@@ -33,7 +33,7 @@ struct Pixels {
   bool tells_cost = false;            ///< cost
   bool plane = false;                 ///< plane: plane.h
   int blocks = detail::kPixelBlocks;  ///< blocks per multiprocessor (LaunchBound)
-  int band = detail::kDeviceBandPixels;  ///< most pixels per team in a large batch on a device
+  int band = detail::kDeviceBandPixels;  ///< maximum pixels per team in a large batch on a device
 };
 
 /// Points and strokes scattered into cells; see canvas.h.

@@ -1,5 +1,5 @@
-// Emission of images of a lattice. One team brings the lattice into equilibrium, using barriers, in
-// scratch memory or, if the lattice is too large, in planned memory. Then pixels are read from the
+// Emission of images of a lattice. One team, using barriers, brings the lattice into equilibrium in
+// scratch memory or, if the lattice is too large, in planned memory. Pixels are then read from the
 // lattice, and quantities measured on it become latents. Called by the emitters; host and device.
 //
 // A functor of this form has, in addition to the requirements of scene_buffer.h,

@@ -53,13 +53,13 @@ struct PlaneOf : F {
 template <class F>
 inline constexpr bool detail::kIsPlane<PlaneOf<F>> = true;
 
-/// F draws the scenes for both.
+/// F draws the scenes for both the image and the labels.
 template <class F>
 struct DrawnBy<PlaneOf<F>> {
   using type = F;
 };
 
-/// The geometric part of an augmentation, without its colours.
+/// The geometric part of an augmentation, excluding its colours.
 inline AugmentationPlan geometry_of(const AugmentationPlan& plan) {
   AugmentationPlan geometry;
   geometry.source = plan.source;

@@ -1,6 +1,6 @@
 // Reads a picture between its pixels: interpolates where the output enlarges it, and averages over
-// the output pixel where the output shrinks it. Used by stored images and by generators that draw on
-// a canvas of their own size; host and device.
+// the output pixel where the output shrinks it. Used by stored images and by generators that draw
+// on a canvas of their own size; host and device.
 #pragma once
 
 #include "kernels/batch/pixel_run.h"
@@ -78,7 +78,7 @@ WS_INLINE float overlap(int cell, float low, float high) {
 }
 
 /// The mean over the square of side `side` centred at (x, y), with sides parallel to the picture.
-/// Each pixel is weighted by the area that is inside. A rotated footprint is treated as upright.
+/// Each pixel is weighted by its area inside the square. A rotated footprint is treated as upright.
 template <class Texel>
 WS_INLINE Rgb box_mean(float x, float y, float side, const Texel& texel) {
   const float left = x - 0.5f * side, right = left + side;

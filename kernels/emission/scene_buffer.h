@@ -8,9 +8,9 @@
 //     Scene draw(const SampleKey&, TruthOf<F>&) const;
 //
 // or with one of the other variants of forms::Draw: draw(key, augmentation, truth), if the scene
-// depends on the augmentation (stored images), or void draw(key, scene, truth), which writes a
-// scene that is too large for registers directly to planned memory. A functor whose samples differ
-// in cost sets `.tells_cost = true` and has
+// depends on the augmentation (stored images), or void draw(key, scene, truth), which writes
+// directly to planned memory, if the scene is too large for registers. A functor whose samples
+// differ in cost sets `.tells_cost = true` and has
 //
 //     float cost(const Scene&) const;                   estimated cost, in any unit
 //

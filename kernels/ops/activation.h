@@ -1,5 +1,5 @@
-// Smooth activations, GELU and SiLU, and their gradients. Called by kernels/ops/activation.cpp; host
-// and device.
+// Smooth activations, GELU and SiLU, and their gradients. Called by kernels/ops/activation.cpp;
+// host and device.
 #pragma once
 
 #include "kernels/ops/ops.h"
@@ -18,9 +18,9 @@ struct Normal {
   float density;
 };
 
-/// With a = |x|, Phi(-a) = exp(-a^2 / 2) t P(t), t = 1 / (1 + 0.296875 a). This variable makes a
-/// polynomial converge for all a >= 0: M. Shepherd, J. Laframboise, "Chebyshev approximation of
-/// (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity", Math. Comp. 36 (1981). P is a minimax fit of
+/// With a = |x|, Phi(-a) = exp(-a^2 / 2) t P(t), t = 1 / (1 + 0.296875 a). With this variable, a
+/// polynomial converges for all a >= 0: M. Shepherd, J. Laframboise, "Chebyshev approximation of (1
+/// + 2x) exp(x^2) erfc x in 0 <= x < infinity", Math. Comp. 36 (1981). P is a minimax fit from
 /// scripts/derive-math-coefficients. The relative error of both members is below 7 * 2^-24 where
 /// the result is a normal number.
 WS_INLINE Normal normal_at(float x) {

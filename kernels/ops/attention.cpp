@@ -38,17 +38,17 @@ void check(const AttentionSpec& spec) {
   }
 }
 
-/// Tokens per block. On a host, larger blocks are no faster; on a GPU, fewer teams would be resident.
+/// Tokens per block. Larger blocks are no faster on a host and leave fewer resident teams on a GPU.
 constexpr int kBlock = 32, kSmallestBlock = 16;
 
-/// Scratch of the functor that needs most.
+/// The largest scratch that any of the functors needs.
 std::size_t most_scratch(const AttentionShape& shape) {
   return std::max({AttentionForward<float>::scratch_bytes(shape),
                    AttentionQueryGradient<float>::scratch_bytes(shape),
                    AttentionKeyGradient<float>::scratch_bytes(shape)});
 }
 
-/// Takes smaller blocks for wide heads, so that the scratch of every functor fits.
+/// Chooses smaller blocks for wide heads, so that the scratch of every functor fits.
 AttentionShape shape_of(const AttentionSpec& spec, Device device) {
   const std::size_t limit = device.is_cpu() ? kHostScratchBytes : scratch_limit(device);
   AttentionShape shape{spec.tokens, spec.heads, spec.head_width, kBlock,

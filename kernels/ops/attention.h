@@ -24,7 +24,7 @@ struct AttentionSpec {
 
 class Attention {
  public:
-  /// Throws config errors for impossible shapes, device errors for shapes the back end lacks.
+  /// Throws config errors for impossible shapes, device errors for shapes without a back end.
   static std::unique_ptr<Attention> plan(const AttentionSpec& spec, const Stream& stream);
   virtual ~Attention() = default;
   virtual std::size_t workspace_bytes() const = 0;

@@ -1,19 +1,19 @@
-// Attention and its gradient with exact f32 sums, for the CPU and for what cuDNN lacks on a GPU.
-// Called by kernels/ops/attention.cpp; functors for host and device.
+// Attention and its gradient with exact f32 sums, for the CPU and for specs that cuDNN does not
+// support. Called by kernels/ops/attention.cpp; host and device.
 //
 // With the scores s = q k^T / sqrt(width) of a head, p = softmax(s) and y = p v:
 //
 //   dv = p^T dy     dp = dy v^T     ds = p (dp - sum over keys of p dp)
 //   dq = ds k / sqrt(width)         dk = ds^T q / sqrt(width)
 //
-// The sum over keys of p dp equals the sum over the head's width of dy y. Scores are never stored:
-// the forward pass visits the keys in blocks and rescales its sums when the largest score grows; the
-// backward pass computes p again from the log-sum-exp of each row of scores. Source: T. Dao et al.,
-// "FlashAttention", NeurIPS 2022, algorithms 1 and 4.
+// The sum over keys of p dp equals the sum of dy y over the head's width. Scores are never stored.
+// The forward pass visits the keys in blocks and rescales its sums when the largest score grows.
+// The backward pass computes p again from the log-sum-exp of each row of scores. Source: T. Dao et
+// al., "FlashAttention", NeurIPS 2022, algorithms 1 and 4.
 //
 // A team owns a block of tokens, the lanes, and visits the tokens of the sample in blocks of the
 // same size, the rows. All products have the form c[i][lane] += sum over k of a(i, k) b[k][lane],
-// which vectorises over lanes, and each sum runs in order of k. So no result needs atomics, and
+// which vectorises over lanes, and each sum runs in order of k. So no result needs atomics, and the
 // bits do not depend on the team's size.
 #pragma once
 
@@ -81,10 +81,10 @@ struct AttentionBlock {
 /// A matrix in scratch, or its transpose.
 struct MatrixView {
   const float* values;
-  int row, column;  ///< distance of neighbouring rows and columns
+  int row, column;  ///< distances between neighbouring rows and between neighbouring columns
 };
 
-/// Upper bound of a team's scratch in bytes, given the number of arrays of each kind (AttentionTeam).
+/// Upper bound on a team's scratch in bytes, given the number of AttentionTeam arrays of each kind.
 constexpr std::size_t attention_scratch(const AttentionShape& shape, int lanes, int rows,
                                         int scores, int per_lane) {
   const int lane_pitch = shape.block | 1, row_pitch = shape.width | 1;
@@ -108,7 +108,7 @@ struct AttentionTeam {
   WS_INLINE int lane_pitch() const { return LoneTeam<Team> ? shape.block : shape.block | 1; }
   WS_INLINE int row_pitch() const { return LoneTeam<Team> ? shape.width : shape.width | 1; }
 
-  /// [width, lanes], [rows, width] and [rows, lanes].
+  /// Arrays in scratch: [width, lanes], [rows, width], [rows, lanes] and [lanes].
   WS_INLINE float* lanes() const { return floats(shape.width * lane_pitch()); }
   WS_INLINE float* rows() const { return floats(shape.block * row_pitch()); }
   WS_INLINE float* scores() const { return floats(shape.block * lane_pitch()); }
@@ -122,8 +122,8 @@ struct AttentionTeam {
       to[row * pitch + k] = static_cast<float>(from[row * stride + k]);
     });
   }
-  /// Copies `count` tokens, multiplied by `factor`, to `to` [width, lanes], and zeros to the other
-  /// lanes.
+  /// Copies `count` tokens, multiplied by `factor`, to `to` [width, lanes], and writes zeros to the
+  /// other lanes.
   template <class T>
   WS_HD void load_lanes(const T* from, std::int64_t stride, int count, float factor,
                         float* to) const {
@@ -148,7 +148,7 @@ struct AttentionTeam {
     team_for(team, 0, shape.width * lane_pitch(), [=](std::int64_t i) { values[i] = 0; });
   }
 
-  /// Calls body(row, lane) for all lanes; each lane's rows follow each other in order.
+  /// Calls body(row, lane) for all lanes; visits each lane's rows in order.
   template <class Body>
   WS_INLINE void for_lanes(int rows, int lanes, Body body) const {
     if constexpr (LoneTeam<Team>) {
@@ -266,7 +266,7 @@ struct AttentionForward {
   }
 
  private:
-  /// Replaces scores by exp(score - largest); `shrink` is the factor of all earlier sums.
+  /// Replaces scores by exp(score - largest). The caller must multiply earlier sums by `shrink`.
   template <class Team>
   WS_HD void weigh(const AttentionTeam<Team>& steps, int rows, int lanes, float* score,
                    float* largest, float* total, float* shrink) const {
@@ -298,7 +298,7 @@ struct AttentionGradient {
   AttentionShape shape;
 };
 
-/// Writes dq, and the sum of dy y of each query and head, [batch, heads, tokens]. A team owns
+/// Writes dq and, for each query and head, the sum of dy y, [batch, heads, tokens]. A team owns
 /// queries.
 template <class T>
 struct AttentionQueryGradient {
@@ -430,7 +430,7 @@ struct AttentionKeyGradient {
   }
 };
 
-/// For cuDNN, which needs at least one token per sample: counts within [1, tokens].
+/// Counts clamped to [1, tokens], because cuDNN needs at least one token per sample.
 struct ClampedCounts {
   const std::int32_t* count;
   std::int32_t* clamped;

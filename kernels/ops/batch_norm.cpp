@@ -10,7 +10,7 @@
 namespace wellspring::ops {
 namespace {
 
-/// One sample with one channel per group. Chunks have 2 to 8 packs for each member of a team: small
+/// One sample with one channel per group. Chunks have 2 to 8 packs per team member, so that small
 /// tensors spread over many multiprocessors, and large ones have few parts to add.
 NormShape shape_of(const BatchNormSpec& spec) {
   const std::int64_t values =

@@ -1,9 +1,9 @@
-// Batch normalisation and its gradient. Called by train/network. Functors: host and device.
+// Batch normalisation and its gradient. Called by train/network. Functors run on host and device.
 //
 // Source: S. Ioffe, C. Szegedy, "Batch Normalization", ICML 2015, algorithms 1 and 2; the formulas
-// are in normalised.h. First, a team per chunk of rows computes the chunk's moments; then teams
-// combine the chunks. No digits are lost if the mean is large compared with the spread, and x is
-// read from memory once.
+// are in normalised.h. First, one team per chunk of rows computes the chunk's moments; then teams
+// combine the chunks. x is read from memory once, and no digits are lost even if the mean is large
+// compared with the spread.
 #pragma once
 
 #include "kernels/ops/norm_gradient.h"
@@ -33,7 +33,7 @@ struct BatchNormSpec {
   float epsilon = 1e-5f;
   Activation activation = Activation::none;
   DType compute = DType::f32;
-  Communicator* ranks = nullptr;  ///< ranks with equal numbers of rows; they share the statistics
+  Communicator* ranks = nullptr;  ///< ranks with equal numbers of rows, which share the statistics
                                   ///< during a training pass; null: none
 };
 
@@ -48,30 +48,30 @@ struct BatchNormStatistics {
 
 /// Floats of scratch that the calls below need.
 std::size_t batch_norm_partials(const BatchNormSpec& spec);
-/// Training: mean and rstd of x [rows, channels] (of the x of all ranks), and y; also updates the
-/// running statistics.
-/// `residual` may be null. Throws a config error for fewer than two rows, which have no variance.
+/// Training: computes mean and rstd of x [rows, channels] (with ranks, of the x of all ranks),
+/// computes y, and updates the running statistics. `residual` may be null. Throws a config error
+/// for fewer than two rows, which have no variance.
 void batch_norm_forward(Stream& stream, const BatchNormSpec& spec, const void* x,
                         const float* gamma, const float* beta, const void* residual, void* y,
                         const BatchNormStatistics& statistics, float* partials);
-/// Evaluation, and frozen parameters: mean and rstd from the running statistics.
+/// Evaluation and frozen parameters: mean and rstd from the running statistics.
 void batch_norm_running_statistics(Stream& stream, const BatchNormSpec& spec,
                                    const BatchNormStatistics& statistics);
 /// Computes y from mean and rstd; `residual` may be null.
 void batch_norm_apply(Stream& stream, const BatchNormSpec& spec, const void* x, const float* gamma,
                       const float* beta, const void* residual, void* y,
                       const BatchNormStatistics& statistics);
-/// Gradients after a training pass. `dx` and `dresidual` may be null; y is read only for a ReLU. If
-/// `dgamma` and `dbeta` are null, mean and rstd are constants: dx = gamma rstd dy, and x is not read.
-/// `dy` is not averaged.
-/// With ranks, dgamma and dbeta are the sums of this rank's rows.
+/// Gradients after a training pass. `dx` and `dresidual` may be null; y is read only for a ReLU.
+/// If `dgamma` and `dbeta` are null, mean and rstd are constants: dx = gamma rstd dy, and x is
+/// not read. `dy.averaged` must be false. With ranks, dgamma and dbeta are sums over this rank's
+/// rows.
 void batch_norm_backward(Stream& stream, const BatchNormSpec& spec, const void* x, const void* y,
                          const OutputGradient& dy, const float* gamma, const float* mean,
                          const float* rstd, void* dx, void* dresidual, float* dgamma, float* dbeta,
                          float* partials);
 
-/// Mean, rstd and running statistics from the moments of the chunks, [chunks, channels]. A team has
-/// neighbouring channels, as many as one pack.
+/// Mean, rstd and running statistics from the moments of the chunks, [chunks, channels]. A team
+/// takes one pack of neighbouring channels.
 struct BatchNormTotal {
   const float* means;
   const float* squares;
@@ -109,9 +109,9 @@ struct BatchNormTotal {
   }
 };
 
-/// The moments of this rank's rows, in its place among the moments of all ranks, [2, ranks, channels]; the
-/// other places become 0, so that a sum over the ranks fills them. A team has as many neighbouring
-/// channels as one pack.
+/// Writes the moments of this rank's rows to the rank's place among the moments of all ranks, [2,
+/// ranks, channels], and 0 to the other places, which a sum over the ranks then fills. A team takes
+/// one pack of neighbouring channels.
 struct BatchNormRankMoments {
   const float* means;
   const float* squares;
@@ -136,8 +136,8 @@ struct BatchNormRankMoments {
   }
 };
 
-/// This rank's part of the means over the ranks of dgamma and dbeta: shared [2, channels]; a map over
-/// its values.
+/// Writes `shared` [2, channels]: this rank's part of the means of dgamma and dbeta over the ranks.
+/// A map over these values.
 struct BatchNormRankGradient {
   const float* dgamma;
   const float* dbeta;
@@ -150,7 +150,7 @@ struct BatchNormRankGradient {
   }
 };
 
-/// BatchNormTotal and NormApply in one: every team combines all chunks and then writes y for its own.
+/// BatchNormTotal and NormApply in one: every team combines all chunks, then writes y for its own.
 /// The first team stores the statistics.
 template <class T>
 struct BatchNormForward {
@@ -199,8 +199,8 @@ struct BatchNormRunning {
   }
 };
 
-/// The gradient if dx does not depend on sums: dx = gamma rstd dy, because mean and rstd are
-/// constants, or no dx at all. One team per chunk.
+/// The gradient if dx needs no sums: mean and rstd are constants, so that dx = gamma rstd dy, or
+/// there is no dx. One team per chunk.
 template <class T>
 struct BatchNormFrozenBackward {
   static constexpr LaunchBound kLaunchBound = {kChunkTeam, 3};

@@ -1,5 +1,5 @@
-// Computes y = act(y + bias) in place, after a convolution or matrix product if the device's
-// library cannot fuse the two. Called by kernels/ops/cuda; host; functor for host and device.
+// y = act(y + bias) in place, for devices whose library cannot fuse this into the convolution or
+// product. Called by kernels/ops/cuda; host only. The functor runs on host and device.
 #pragma once
 
 #include "kernels/ops/ops.h"

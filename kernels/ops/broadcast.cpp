@@ -22,7 +22,7 @@ void broadcast(Stream& stream, std::string_view name, DType dtype, std::int64_t 
   });
 }
 
-/// Chunks of the sums: 8 packs for each member.
+/// Chunks of the sums: 8 packs per team member.
 NormShape product_shape(std::int64_t rows, int columns) {
   return norm_shape(rows, columns, 1, 16384);
 }
@@ -60,7 +60,7 @@ std::size_t scale_columns_partials(std::int64_t rows, int columns) {
 void scale_columns_backward(Stream& stream, DType dtype, std::int64_t rows, int columns,
                             const void* x, const void* dy, const float* factors, void* dx,
                             float* dfactors, float* partials) {
-  // The sums are first, because dx may replace dy.
+  // The sums come first, because dx may replace dy.
   if (dfactors != nullptr) {
     check_columns(columns);
     const NormShape shape = product_shape(rows, columns);

@@ -1,6 +1,6 @@
-// Operations of a matrix [rows, columns] with one f32 value per column: addition (position
-// embeddings) and scaling (layer scale). Called by train/network; host; functors for host and
-// device.
+// Operations on a matrix [rows, columns] with one f32 value per column: addition (position
+// embeddings) and scaling (layer scale). Called by train/network; host only. The functors run on
+// host and device.
 //
 // Layer scale: H. Touvron et al., "Going deeper with Image Transformers", ICCV 2021, eq. 4.
 #pragma once
@@ -19,14 +19,14 @@
 
 namespace wellspring::ops {
 
-/// y = x + values[column]; y may be x. column_sum is the gradient of the values.
+/// y = x + values[column]; y may be x. column_sum computes the gradient of the values.
 void add_to_rows(Stream& stream, DType dtype, std::int64_t rows, std::int64_t columns,
                  const void* x, const float* values, void* y);
 
 /// y = x factors[column]; y may be x.
 void scale_columns(Stream& stream, DType dtype, std::int64_t rows, int columns, const void* x,
                    const float* factors, void* y);
-/// Computes dx, which may be dy or null, and dfactors, which may be null and otherwise needs
+/// Computes dx, which may be dy or null, and dfactors, which may be null. dfactors needs
 /// scale_columns_partials(rows, columns) floats and at most kMaxScaledColumns columns.
 void scale_columns_backward(Stream& stream, DType dtype, std::int64_t rows, int columns,
                             const void* x, const void* dy, const float* factors, void* dx,

@@ -1,8 +1,8 @@
 // Loops of a team over a matrix [rows, channels], such as the pixels of a sample. A member takes
-// neighbouring channels, reads their parameters once, and goes through some of the rows. If the
-// channels are a multiple of kPack, it takes a pack of them and accesses 16 bytes at a time;
-// otherwise it takes one. A host team vectorises over the channels. Called by the normalisation and
-// pooling functors; host and device.
+// neighbouring channels, reads their parameters once, and visits some of the rows. If the number of
+// channels is a multiple of kPack, the member takes a pack of them and accesses 16 bytes at a time;
+// otherwise it takes one channel. A host team vectorises over the channels. Called by the
+// normalisation and pooling functors; host and device.
 #pragma once
 
 #include "kernels/ops/team_loop.h"
@@ -33,7 +33,7 @@ constexpr int channel_team(std::int64_t rows, int channels) {
                                : static_cast<int>((members + kWarp - 1) / kWarp) * kWarp;
 }
 
-/// Calls f(0), ..., f(n - 1) without a loop: hosts vectorise only loops that contain no other loop.
+/// Calls f(0), ..., f(n - 1) without a loop: host compilers vectorise only innermost loops.
 template <int n, class F>
 WS_INLINE void for_values(const F& f) {
   if constexpr (n > 0) {
@@ -62,8 +62,8 @@ WS_INLINE void decide(bool condition, F f) {
   }
 }
 
-/// Calls f(Width<n>, lane, channel) for the member's share of `lanes` times all channels, where n
-/// is the channels' width. Neighbouring members have neighbouring channels.
+/// Calls f(Width<n>, lane, channel) for this member's share of the packs (or single channels) of
+/// all lanes. Neighbouring members have neighbouring channels.
 template <class Team, class F>
 WS_INLINE void for_own_channels(Team& team, int lanes, int channels, F f) {
   const int units = channel_units(channels);
@@ -77,10 +77,10 @@ WS_INLINE void for_own_channels(Team& team, int lanes, int channels, F f) {
   }
 }
 
-/// Element i of channel k is i = row * channels + k. Calls store(Width<n>, i, result) with the
-/// result of compute(Width<n>, parameters, i), for n elements at a time; prepare(Width<n>, k)
-/// returns the parameters. A device computes two results before it stores the first, so that it
-/// waits once for the inputs of both.
+/// The element of channel k in a row has the index i = row * channels + k. For n elements at a
+/// time, calls store(Width<n>, i, result) with the result of compute(Width<n>, parameters, i),
+/// where prepare(Width<n>, k) returns the parameters. A device computes two results before it
+/// stores the first, so that it waits once for the inputs of both.
 template <class Team, class Prepare, class Compute, class Store>
 WS_INLINE void team_for_channels(Team& team, int rows, int channels, Prepare prepare,
                                  Compute compute, Store store) {

@@ -3,8 +3,8 @@
 //
 // Row r belongs to lane r % lanes, where lanes is a power of two, so that the lanes and packs of
 // channels occupy about 256 members (kernels/ops/channel_loop.h). A lane adds its rows in order.
-// Then 16 lanes are added onto one, in order, until one is left. The bits do not depend on the
-// team's size or on the device. The error of a sum of n terms grows like n / lanes + 30 roundings.
+// Then lanes are added in order, 16 onto one, until one is left. The bits do not depend on the
+// team's size or on the device. A sum of n terms incurs about n / lanes + 30 rounding errors.
 #pragma once
 
 #include "kernels/ops/channel_loop.h"
@@ -25,15 +25,15 @@ WS_INLINE constexpr int channel_lanes(int rows, int channels) {
   while (2 * lanes <= rows && 2 * lanes * units <= kReduceLanes) lanes *= 2;
   return lanes;
 }
-/// Floats of scratch that channel_sums needs per sum; never fewer for more rows.
+/// Floats of scratch that channel_sums needs per sum; does not decrease with the number of rows.
 WS_INLINE constexpr int channel_slots(int rows, int channels) {
   return channel_lanes(rows, channels) * channels;
 }
 
 namespace detail {
 
-/// Calls f(i) for i = begin, begin + step, ... below end. The loads of four calls are in flight
-/// together, even if there are only two or three calls.
+/// Calls f(i) for i = begin, begin + step, ... below end. Unrolled by four, then by two, so that
+/// the loads of several calls are in flight together.
 template <class F>
 WS_INLINE void for_strided(int begin, int end, int step, F f) {
   int i = begin;
@@ -89,16 +89,16 @@ WS_HD void fold_lanes(Team& team, float* slots, int lanes, int channels) {
 
 }  // namespace detail
 
-/// Computes `count` sums per channel. For channel k, add(Width<n>, parameters, row, k, sums) adds the
-/// terms of a row to the Values<n> sums[0] to sums[count - 1]; prepare(Width<n>, k) returns the
-/// parameters. Afterwards sum s of channel k is in
-/// slots[s * channel_slots(rows, channels) + k]. All members call it and may then read the sums.
+/// Computes `count` sums per channel. For channel k, add(Width<n>, parameters, row, k, sums) adds
+/// the terms of a row to the Values<n> sums[0] to sums[count - 1]; prepare(Width<n>, k) returns the
+/// parameters. Afterwards slots[s * channel_slots(rows, channels) + k] is sum s of channel k. All
+/// members call it and may then read the sums.
 template <int count, class Team, class Prepare, class Add>
 WS_HD void channel_sums(Team& team, float* slots, int rows, int channels, Prepare prepare,
                         Add add) {
   const int lanes = channel_lanes(rows, channels), stride = lanes * channels;
   if constexpr (LoneTeam<Team>) {
-    // Adds one or two rows of a lane, from `row` on, to its slots. Each lane has at least one row.
+    // Adds one or two rows of a lane, starting at `row`, to its slots. Each lane has a row or more.
     const auto add_rows = [=]<class Two>(int row, Two) WS_INLINED {
       float* lane = slots + (row & (lanes - 1)) * channels;
       decide(row >= lanes, [=]<class Continued>(Continued) WS_INLINED {
@@ -168,7 +168,7 @@ WS_HD void average_rows(Team& team, float* slots, const T* x, int rows, int chan
   for (int c = team.rank(); c < channels; c += team.size()) y[c] = T(slots[c] / count);
 }
 
-/// Sets each row of y to from / divisor.
+/// Sets each row of y to `from` divided by `divisor`.
 template <class Team, class T>
 WS_HD void spread_row(Team& team, const T* from, float divisor, int rows, int channels, T* y) {
   team_for_channels(

@@ -8,8 +8,8 @@
 namespace wellspring::ops {
 namespace {
 
-/// At least four rows for each lane of a team, and at most 1024 chunks, four for each lane of the
-/// second pass.
+/// At least four rows for each lane of a team, but at most 1024 chunks, which are four for each
+/// lane of the second pass.
 std::int64_t rows_per_chunk(std::int64_t rows) {
   return std::max<std::int64_t>(1024, (rows + 1023) / 1024);
 }

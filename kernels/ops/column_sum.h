@@ -1,5 +1,5 @@
-// Sums over the rows of a row-major matrix: the gradient of a bias. Called by the operations that
-// have a bias; host; functors for host and device.
+// Sums over the rows of a row-major matrix: the gradient of a bias. Called by the operations with a
+// bias; host only. The functors run on host and device.
 //
 // A team sums eight columns over a chunk of rows in the order of kernels/runtime/reduce.h. If there
 // are several chunks, a second pass sums their sums in the same way. The order does not depend on

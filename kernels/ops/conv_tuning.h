@@ -1,4 +1,4 @@
-// How the convolutions of a stream choose among cuDNN's plans; set before they are planned. Called
+// Choice among cuDNN's plans for the convolutions of a stream; set it before planning them. Called
 // by train/ and by the cuDNN back end; host only.
 //
 //     stream.library<ConvTuning>()->choice = ...

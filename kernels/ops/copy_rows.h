@@ -1,5 +1,5 @@
-// Copies of rows between arrays in which they have different distances. Called by kernels/ops/sets
-// and tokens; host; functor for host and device.
+// Copies rows between arrays with different row strides. Called by kernels/ops/sets and tokens;
+// host only. The functor runs on host and device.
 #pragma once
 
 #include "kernels/ops/row_blocks.h"
@@ -14,7 +14,7 @@
 
 namespace wellspring::ops {
 
-/// Row r begins at element offset + r * stride of the array. Stride 0: all rows are the same.
+/// Row r begins at element offset + r * stride of the array. Stride 0: every row is the same row.
 struct StridedRows {
   DType type;
   std::int64_t offset, stride;

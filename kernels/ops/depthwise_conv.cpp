@@ -56,7 +56,7 @@ ColumnSumSpec bias_sum(const DepthwiseConvSpec& spec) {
 void apply(Stream& stream, std::string_view name, const DepthwiseConvSpec& spec, const void* x,
            const void* w, const float* bias, void* y, bool rotated) {
   const DepthwiseShape shape = shape_of(spec);
-  // Two groups of columns for each member.
+  // Two groups of columns per member.
   const int line = shape.groups() * channel_units(std::min(spec.channels, shape.kBlock));
   const int rows = std::clamp(512 / line, 1, spec.height);
   const std::int64_t strips = (spec.height + rows - 1) / rows;

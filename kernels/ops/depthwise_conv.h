@@ -1,5 +1,5 @@
-// Depthwise 2-D convolution: each channel has its own kernel. The stride is 1, and zero padding keeps
-// the image's size. Called by train/network; host; functors for host and device.
+// Depthwise 2-D convolution: each channel has its own kernel. Stride 1; zero padding keeps the
+// image size. Called by train/network; host only. The functors run on host and device.
 //
 //   y[n,p,q,c]  = bias[c] + sum over r, s of x[n, p + r - k/2, q + s - k/2, c] w[c,r,s]
 //   dw[c,r,s]   = sum over n, p, q of x[n, p + r - k/2, q + s - k/2, c] dy[n,p,q,c]
@@ -58,8 +58,8 @@ struct DepthwiseShape {
   }
 };
 
-/// Calls use(value, column, tap) for the values of a line of the image that meet kColumns outputs
-/// from `first` on; `line` begins with the channels of column 0.
+/// Calls use(value, column, tap) for the values in an image line that contribute to the kColumns
+/// outputs starting at `first`. `line` points to the channels of column 0.
 template <int kernel, int n, class T, class Use>
 WS_INLINE void meet_columns(const DepthwiseShape& shape, const T* line, int first, Use use) {
   constexpr int kColumns = DepthwiseShape::kColumns;
@@ -121,8 +121,8 @@ struct DepthwiseConvApply {
   }
 
  private:
-  /// Output columns from `column` on, for channels from first + k on. A lone member also stores the
-  /// sums in `staged`: from f32 stores, gcc finds that the sums fit into vectors.
+  /// Output columns starting at `column`, for n channels starting at first + k. A lone member also
+  /// stores the sums in `staged`: f32 stores let gcc see that the sums fit into vectors.
   template <int n, bool alone>
   WS_INLINE void compute(const float* weights, [[maybe_unused]] float* staged, std::int64_t sample,
                          int row, int column, int first, int k) const {
@@ -153,8 +153,8 @@ struct DepthwiseConvApply {
   }
 };
 
-/// parts [chunks, channels, taps]: the sums for dw over a chunk of the rows of all samples. One team
-/// per chunk and block of channels; a member adds one row of taps for every fourth image row.
+/// parts [chunks, channels, taps]: the sums for dw over a chunk of the rows of all samples. One
+/// team per chunk and block of channels. A member adds one row of taps for every fourth image row.
 template <class T, int kernel>
 struct DepthwiseConvWeights {
   static constexpr LaunchBound kLaunchBound = {kChunkTeam, 2};  // registers without spills

@@ -11,14 +11,14 @@ namespace wellspring::ops {
 namespace {
 
 constexpr int kMostChannels = 4, kMostOutputs = 64;
-/// Floats of a tile for one output row: leaves room for two teams per multiprocessor.
+/// Maximum number of floats in a tile for one output row; two teams then fit on a multiprocessor.
 constexpr int kMostTileFloats = 10240;
-/// Floats of a tile of several rows.
+/// Maximum number of floats in a tile for several output rows.
 constexpr int kTileFloats = 4096;
-/// Results (pack, group of columns) per forward team: two for each thread.
+/// Results (pack, group of columns) per forward team: two per thread.
 constexpr int kForwardTeam = 128, kForwardItems = 2 * kForwardTeam;
-/// Teams of the gradient: about four per multiprocessor of a large GPU. More of them write and read
-/// more partial sums.
+/// Teams for the gradient: about four per multiprocessor of a large GPU. More teams would write and
+/// read more partial sums.
 constexpr std::int64_t kGradientTeams = 512;
 
 DirectConvShape shape_of(const Conv2dSpec& spec) {
@@ -103,7 +103,7 @@ class DirectConv2d final : public Conv2d {
 
  private:
   std::int64_t tasks(const DirectConvShape& shape) const { return spec_.batch * shape.blocks(); }
-  /// Packs of partial sums of the weight gradient.
+  /// Packs in the partial sums of the weight gradient.
   std::int64_t parts() const { return tasks(gradient_) * gradient_.taps() * gradient_.packs(); }
   ColumnSumSpec gradient_columns() const {
     return {spec_.batch * spec_.out_height() * spec_.out_width(), spec_.out_channels,

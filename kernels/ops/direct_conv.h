@@ -1,14 +1,14 @@
 // Convolution of images with few channels by direct sums: the first layer of a network on a GPU.
 // Matrix units multiply blocks of at least 8 channels, so cuDNN first pads such an image and
-// converts it, which takes several times longer than the sums. Called by kernels/ops/conv2d.cpp;
-// functors for host and device.
+// converts it, which takes several times longer than the sums. Called by kernels/ops/conv2d.cpp.
+// The functors run on host and device.
 //
 //   y[n,p,q,k]  = bias[k] + sum over r, s, c of x[n, p stride + r - padding, ..., c] w[k,r,s,c]
 //   dw[k,r,s,c] = sum over n, p, q of x[n, p stride + r - padding, ..., c] dy[n,p,q,k]
 //
-// A team copies the input of some output rows to scratch, in f32 and with zeros around the image, so
-// that threads wait for memory once and need no bounds checks. Sums are in f32; their order is the
-// same for teams of any size.
+// A team copies the input of some output rows to scratch, in f32 and with zeros around the image,
+// so that threads wait for memory once and need no bounds checks. Sums are in f32; their order does
+// not depend on the team's size.
 #pragma once
 
 #include "kernels/ops/ops.h"
@@ -23,9 +23,9 @@
 namespace wellspring::ops {
 
 /// True for a first layer (no gradient of the input) with at most 4 input channels, 3x3 weights,
-/// stride 1, and 8 to 64 output channels, a multiple of 8.
+/// stride 1, and 8 to 64 output channels, in multiples of 8.
 bool direct_conv_applies(const Conv2dSpec& spec);
-/// Plans a convolution to which direct_conv_applies().
+/// Plans a convolution for which direct_conv_applies() is true.
 std::unique_ptr<Conv2d> plan_direct_conv(const Conv2dSpec& spec);
 
 /// Shape of a direct convolution.

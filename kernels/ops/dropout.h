@@ -1,5 +1,5 @@
-// Dropout: in training, sets random values to 0 and scales up the others. Stochastic depth does so
-// with whole samples. Called by train/network; host; functors for host and device.
+// Dropout: in training, sets random values to 0 and scales up the others. Stochastic depth does
+// this to whole samples. Called by train/network; host only. The functors run on host and device.
 //
 // Sources: N. Srivastava et al., "Dropout", JMLR 15 (2014), section 10 (scaling during training);
 // G. Huang et al., "Deep Networks with Stochastic Depth", ECCV 2016, with the scaling of dropout.
@@ -65,7 +65,7 @@ struct DropoutApply {
   const StepState* state;
   std::uint64_t key;
   std::int64_t columns, chunks;  ///< per row
-  std::uint32_t threshold;       ///< words below it drop the value: rate * 2^32
+  std::uint32_t threshold;       ///< words below this drop the value: rate * 2^32
   float scale;                   ///< 1 / (1 - rate)
 
   template <class Team>
@@ -107,7 +107,7 @@ struct DropPathApply {
   const Slot* slots;
   const StepState* state;
   std::uint64_t key;
-  std::uint32_t threshold;  ///< words below it drop the row: rate * 2^32
+  std::uint32_t threshold;  ///< words below this drop the row: rate * 2^32
   float scale;              ///< 1 / (1 - rate)
   RowBlocks blocks;
 

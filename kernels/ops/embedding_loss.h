@@ -13,9 +13,9 @@
 //                         T. Wang, P. Isola, ICML 2020, eq. 7 and 10, with alpha = 2 and t = 2.
 //   vicreg                `invariance` times the mean over pairs of views, samples and dimensions of
 //                         (u - u')^2; plus `variance` times the mean over views and dimensions of
-//                         max(0, 1 - sqrt(variance + 1e-4)); plus `covariance` times the sum over
-//                         pairs of dimensions of the squared covariance, divided by the number of
-//                         dimensions, for two views: the mean over views, times 2
+//                         max(0, 1 - sqrt(variance + 1e-4)); plus `covariance` times twice the mean
+//                         over views (for two views: the sum) of the squared covariances, summed
+//                         over pairs of dimensions and divided by the number of dimensions
 //                         A. Bardes, J. Ponce, Y. LeCun, "VICReg", ICLR 2022, algorithm 1. Variances
 //                         and covariances have the divisor S - 1.
 #pragma once
@@ -40,9 +40,9 @@ struct EmbeddingLoss {
 /// Workspace of embedding_loss() in floats, for `rows` embeddings of `width` values.
 std::size_t embedding_workspace(const EmbeddingLoss& loss, std::int64_t rows, std::int32_t width);
 
-/// The loss of the embeddings in the head's outputs. All rows train the head with the weight of its
-/// first source; weights of samples are ignored. A row's loss is its part of the batch's: the mean
-/// over the rows is the loss of the batch. There are no scores.
+/// The loss of the embeddings in the head's outputs. All rows train the head, with the weight
+/// head.weight[0]; sample weights are ignored. A row's loss is its part of the batch's loss, so
+/// that the mean over the rows is the batch's loss. There are no scores.
 void embedding_loss(Stream& stream, const HeadSlice& head, const float* outputs,
                     const EmbeddingLoss& loss, float* workspace, const LossResult& out);
 

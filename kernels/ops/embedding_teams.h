@@ -1,12 +1,12 @@
-// Functors of the self-supervised losses. A team makes one row of a matrix: of the normalised
-// embeddings, of their similarities, or of the gradient. Called by kernels/ops/embedding_loss.cpp;
-// host and device.
+// Functors of the self-supervised losses. A team makes one row of a matrix: normalised embeddings,
+// similarities or gradients. Called by kernels/ops/embedding_loss.cpp; host and device.
 //
 // The gradients of the contrastive losses with respect to the normalised embeddings z have the form
-// g_i = sum over k of w_ik z_k, where w_ik follows from the similarities s_ik = z_i z_k. With z = u /
-// |u|, the gradient of u is (g - (g z) z) / |u|.
+// g_i = sum over k of w_ik z_k, where w_ik follows from the similarities s_ik = z_i z_k. With
+// z = u / |u|, the gradient of u is (g - (g z) z) / |u|.
 //
-// Sums run in a fixed order, so bits depend neither on the team's size nor on the number of threads.
+// Sums run in a fixed order, so the bits depend neither on the team's size nor on the number of
+// threads.
 #pragma once
 
 #include "kernels/ops/embedding_loss.h"
@@ -25,7 +25,7 @@ namespace wellspring::ops {
 inline constexpr int kEmbeddingTeam = 128;
 inline constexpr std::size_t kEmbeddingScratch = kReduceLanes * sizeof(float);
 
-/// Sizes of a batch of embeddings, and where they are.
+/// Sizes and location of a batch of embeddings.
 struct Embeddings {
   std::int64_t rows;
   std::int32_t width, views;
@@ -73,7 +73,7 @@ struct EmbeddingTeam {
   }
 };
 
-/// Writes z [rows, width], its transpose, and 1 / |u| of a row. For a zero vector, z and its
+/// For one row, writes z [rows, width], its transpose, and 1 / |u|. For a zero vector, z and its
 /// gradient are 0.
 struct NormaliseEmbeddings : EmbeddingTeam {
   Embeddings of;
@@ -127,7 +127,7 @@ struct CompareEmbeddings : EmbeddingTeam {
 };
 
 /// Writes the loss of a row and the gradient of its embedding. Replaces the similarities of the row
-/// by the weights w_ik.
+/// with the weights w_ik.
 template <class T>
 struct ContrastEmbeddings : EmbeddingTeam {
   Embeddings of;
@@ -249,7 +249,7 @@ struct CentreEmbeddings : EmbeddingTeam {
   }
 };
 
-/// Writes a row of a view's covariance matrix, and its part of the loss.
+/// Writes a row of a view's covariance matrix, and the row's part of the loss.
 struct CovarianceOfEmbeddings : EmbeddingTeam {
   Embeddings of;
   EmbeddingLoss loss;

@@ -47,7 +47,7 @@ void check(const GroupNormSpec& spec) {
                            "choose a number of groups that divides the channels"});
 }
 
-/// Chunks have 8 packs for each member. A sample of at most kFusedValues is one chunk.
+/// Chunks have 8 packs per team member. A sample of at most kFusedValues is one chunk.
 NormShape shape_of(const GroupNormSpec& spec) {
   const std::int64_t rows = std::int64_t{spec.height} * spec.width, all = rows * spec.channels;
   return norm_shape(rows, spec.channels, spec.groups, all <= kFusedValues ? all : 16384);

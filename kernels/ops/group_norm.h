@@ -20,8 +20,8 @@
 
 namespace wellspring::ops {
 
-/// Maximum number of values of a sample that one team processes: 32 packs for each of its 256
-/// members.
+/// Maximum number of values in a sample that one team processes: 32 packs for each of the team's
+/// 256 members.
 inline constexpr std::int64_t kFusedValues = 65536;
 
 /// Outputs of the statistics of one sample.
@@ -68,8 +68,8 @@ struct GroupStatistics {
   }
 };
 
-/// One team per sample. Mean and rstd: [samples, groups]. Average: [samples, channels], the mean of y
-/// over the rows.
+/// One team per sample. Mean and rstd: [samples, groups]. Average: [samples, channels], the mean of
+/// y over the rows.
 template <class T>
 struct GroupNormForward {
   const T* x;

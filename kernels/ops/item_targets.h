@@ -1,6 +1,6 @@
-// Regression of features of the items of sets: the features that the network predicts are hidden from
-// it, and the loss compares its outputs with them. Called by kernels/ops/item_targets.cpp; host and
-// device.
+// Regression of item features in sets: the network predicts features that are hidden from it, and
+// the loss compares its outputs with the true values. Called by kernels/ops/item_targets.cpp; host
+// and device.
 #pragma once
 
 #include "kernels/ops/loss.h"

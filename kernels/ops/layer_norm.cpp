@@ -18,7 +18,7 @@ void check(const LayerNormSpec& spec) {
         "choose a narrower layer"});
 }
 
-/// Chunks of the parameter gradients: 8 packs for each member.
+/// Chunks for the parameter gradients: 8 packs per team member.
 NormShape gradient_shape(const LayerNormSpec& spec) {
   return norm_shape(spec.rows, spec.channels, 1, 16384);
 }

@@ -1,9 +1,9 @@
 // Layer normalisation: y = gamma xhat + beta with xhat = (x - mu) rstd, where mu is the mean of a
-// row, and rstd = 1 / sqrt(variance + epsilon). Called by train/network; host; functors for host and
-// device.
+// row, and rstd = 1 / sqrt(variance + epsilon). Called by train/network; host only. The functors
+// run on host and device.
 //
 // Source: J. Ba, J. Kiros, G. Hinton, "Layer Normalization", 2016 (arXiv:1607.06450), eq. 3-4. The
-// variance is the mean square of x - mu, so it does not cancel. Backward, with g = gamma dy:
+// variance is the mean square of x - mu, so no digits cancel. Backward, with g = gamma dy:
 //
 //   dx     = rstd (g - a - xhat b),  a = mean(g), b = mean(g xhat) over the row
 //   dgamma = sum(dy xhat),  dbeta = sum(dy), over all rows
@@ -28,8 +28,8 @@
 
 namespace wellspring::ops {
 
-/// Maximum number of channels of a row, so that its gradient fits into the scratch of a team on
-/// every GPU.
+/// Maximum number of channels per row. The gradient of such a row fits into the scratch of a team
+/// on every GPU.
 inline constexpr int kMaxLayerNormChannels = 4096;
 
 struct LayerNormSpec {
@@ -48,14 +48,14 @@ void layer_norm_backward(Stream& stream, const LayerNormSpec& spec, const void* 
                          float* dgamma, float* dbeta, float* partials, PartTotals* later = nullptr);
 std::size_t layer_norm_partials(const LayerNormSpec& spec);
 
-/// Members of a team for one row: each has up to four packs, or up to eight where more members would
-/// not fit several teams into a warp. The order of the sums, and so their bits, depend on it.
+/// Members of a team for one row. Each has up to four packs, or up to eight where this lets two
+/// teams share a warp. The order of the sums, and therefore their bits, depend on this number.
 WS_INLINE constexpr int row_team(int channels) {
   int size = 8;
   while ((size < 16 ? 4 : 8) * kPack * size < channels) size *= 2;
   return size;
 }
-/// Leaves registers for as many small teams as a multiprocessor can hold blocks.
+/// Leaves registers for the maximum number of blocks per multiprocessor if teams are small.
 inline constexpr LaunchBound kRowTeam = {256, 4};
 inline constexpr int kMostRowSlots = kPack * row_team(kMaxLayerNormChannels);
 
@@ -74,11 +74,11 @@ constexpr std::size_t row_scratch(int channels, int count) {
   return static_cast<std::size_t>(count * row_team(channels)) * sizeof(float);
 }
 
-/// `count` sums over the channels of a row. add(Width<n>, k, sums) adds the terms of channels k to
-/// k + n - 1 to the Values<n> sums[0] to sums[count - 1]. Pack p belongs to lane p % lanes, with one
-/// lane for each member that row_team() names. A lane adds its packs in order, then the values of
-/// the sum as a tree; then the lanes are added by team_sum(). The bits do not depend on the team's
-/// size.
+/// `count` sums over the channels of a row. add(Width<n>, k, sums) adds the terms of channels
+/// k to k + n - 1 to the Values<n> sums[0] to sums[count - 1]. Pack p belongs to lane p %
+/// lanes, with row_team() lanes. A lane adds its packs in order, then the values of the
+/// resulting pack as a tree; then team_sum() adds the lanes. The bits do not depend on the
+/// team's size.
 template <int count, class Team, class Add>
 WS_HD RowSums<count> row_sums(Team& team, RowSums<count>* scratch, int channels, Add add) {
   const int lanes = row_team(channels), step = kPack * lanes;

@@ -1,5 +1,5 @@
 // Losses and their gradients. A team processes one row of the batch for one head. Heads are narrow,
-// so the time of a row is the latency of its reductions: each loss has at most two, of several
+// so the reductions take most of a row's time; each loss has at most two, and each reduces several
 // values at once. Called by kernels/ops/loss.cpp; host and device.
 #pragma once
 
@@ -51,7 +51,7 @@ struct HeadRows {
   WS_INLINE void score(std::int64_t row, std::int32_t index, float value) const {
     scores[index * head.batch + row] = value;
   }
-  /// For a row that does not train this head: gradient and scores are 0, the loss is `value`.
+  /// For rows that do not train this head: sets gradient and scores to 0, the loss to `value`.
   template <class Team>
   WS_HD void leave_out(Team& team, std::int64_t row, std::int32_t score_count, float value) const {
     T* own = own_gradient(row);
@@ -89,7 +89,7 @@ struct SoftmaxCrossEntropy {
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t row) const {
-    // All that the row needs is loaded before the first barrier, so that it waits for memory once.
+    // Loads all inputs of the row before the first barrier, so that it waits for memory once.
     const std::int32_t label = labels[row], classes = rows.head.outputs;
     const float weight = rows.weight(row);
     const float* own = rows.own(row);
@@ -104,8 +104,8 @@ struct SoftmaxCrossEntropy {
     const float own_label = own[label];
     const Sums sums = team_sum<Team, Sums>(team, lanes, classes, [=](std::int64_t k) {
       const float z = own[k] - largest;
-      // The first of equal logits wins, so the label must exceed all earlier logits and at least
-      // equal the later ones.
+      // The first of equal logits wins, so the label's logit must exceed all earlier logits and
+      // must not be below any later one.
       const bool beats = k < label ? !(own[k] < own_label) : !(own[k] <= own_label);
       return Sums{math::exp(z), z, beats ? 1.0f : 0.0f};
     });
@@ -147,7 +147,7 @@ struct SoftCrossEntropy {
   };
   struct Sums {
     float exp, wanted, inner;
-    float guess, truth;  ///< minus the first class with the largest logit or target
+    float guess, truth;  ///< negated index of the first class with the largest logit or target
   };
   using Scratch = Sums;
 
@@ -200,7 +200,7 @@ struct SoftCrossEntropy {
 };
 
 /// Binary cross-entropy of each output against its own target t in [0, 1], averaged over the
-/// outputs. The weight p of a positive label is 1 or, for K labels, K / max(1, sum t):
+/// outputs. The weight p of a positive label is 1 or, if balanced, K / max(1, sum t) for K labels:
 ///
 ///   loss   = p t log(1 + exp(-z)) + (1 - t) log(1 + exp(z))
 ///   dlogit = (1 - t) sigmoid(z) - p t sigmoid(-z)
@@ -213,7 +213,7 @@ struct SoftCrossEntropy {
 /// mixture of their losses. p uses the sum of t because that is the only linear function of t that
 /// equals the number of present labels if all t are 0 or 1. The present labels then have total
 /// weight K, as in Anderson and Farrell, and each counts in proportion to its t. If the sum is
-/// below 1, each label has weight K t, so that the loss tends to the loss of an empty row.
+/// below 1, each label has weight K t, so as the sum goes to 0, so does the weight of the labels.
 template <class T>
 struct SigmoidCrossEntropy {
   static constexpr bool kSharesWarps = true;
@@ -332,8 +332,8 @@ WS_INLINE float regression_slope(const RegressionRule& law, std::int32_t j, cons
   return 0;
 }
 
-/// Error of scaled targets t = (value - shift) scale, averaged over the targets. Scores 2k and 2k + 1
-/// are the squared and the absolute error of target k in its own unit.
+/// Error of scaled targets t = (value - shift) scale, averaged over the targets. Scores 2k and 2k +
+/// 1 are the squared and the absolute error of target k in its own unit.
 template <class T>
 struct RegressionLoss {
   static constexpr LaunchBound kLaunchBound = {256, 3};  ///< with four blocks, registers spill
@@ -389,7 +389,7 @@ struct RegressionLoss {
 template <class T>
 struct PixelCrossEntropy {
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
-  /// Pixel i belongs to lane i % kLanes. Every loss's bits depend on it.
+  /// Pixel i belongs to lane i % kLanes. The bits of every loss depend on kLanes.
   static constexpr int kLanes = 512;
   HeadRows<T> rows;
   PixelLabels truth;

@@ -1,5 +1,5 @@
-// Masked-image modelling: the masked patches of an image are hidden from the network, and the loss
-// compares its outputs with their pixels. Called by kernels/ops/masked_patches.cpp; host and device.
+// Masked-image modelling: hides the masked patches from the network and compares the outputs with
+// their pixels. Called by kernels/ops/masked_patches.cpp; host and device.
 #pragma once
 
 #include "kernels/ops/loss.h"
@@ -35,11 +35,11 @@ struct HidePatches {
   }
 };
 
-/// Mean over the masked patches of the mean over their values of (output - target)^2, where the
-/// targets of a patch are its values minus their mean, divided by sqrt(variance + 1e-6) with the
-/// variance of n - 1 degrees of freedom. Source: He et al. 2022, section 3, "Reconstruction target",
-/// and the authors' models_mae.py, forward_loss. The values of a patch are in the order (row,
-/// column, channel). Without masked patches, loss and gradient are 0. One team per row.
+/// Mean squared error over the values of each masked patch, then over the masked patches. The
+/// targets of a patch are its values minus their mean, divided by sqrt(variance + 1e-6), where the
+/// variance has n - 1 degrees of freedom. Source: He et al. 2022, section 3, "Reconstruction
+/// target", and the authors' models_mae.py, forward_loss. The values of a patch are in the order
+/// (row, column, channel). Without masked patches, loss and gradient are 0. One team per row.
 template <class T>
 struct MaskedPatchLoss {
   static constexpr LaunchBound kLaunchBound = kSampleTeam;

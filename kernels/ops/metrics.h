@@ -21,12 +21,12 @@ inline constexpr int kMetricLanes = 128;
 /// Sums that a team computes at once.
 inline constexpr int kMetricSums = 32;
 inline constexpr std::size_t kMetricScratch = kMetricLanes * kMetricSums * sizeof(double);
-/// A thread per lane of four sums, which a run with one source, loss and score needs.
+/// One thread per lane of four sums, enough for a run with one source, one loss and one score.
 inline constexpr LaunchBound kMetricBound = {4 * kMetricLanes};
 
-/// Sums every measure over rows [0, rows), and counts the rows, by source. Calls `add(index, sum)`
-/// once per sum; `index` counts in the order of metric_sums(). Called by all members. `lanes`:
-/// kMetricScratch bytes of scratch.
+/// For each source, counts its rows in [0, rows) and sums every measure over them. Calls
+/// `add(index, sum)` once per sum; `index` counts in the order of metric_sums(). Called by all
+/// members. `lanes`: kMetricScratch bytes of scratch.
 template <class Team, class Add>
 WS_HD void sum_measures(Team& team, double* lanes, const Measures& measures, std::int64_t rows,
                         const Slot* slots, Add add) {

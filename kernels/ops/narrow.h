@@ -1,5 +1,5 @@
 // f32 values as f16 or as 8-bit pixels, for programs that read batches. Called by the Python module
-// and by exports; functor for host and device.
+// and by exports. The functor runs on host and device.
 #pragma once
 
 #include "core/io/element_type.h"
@@ -15,8 +15,8 @@ namespace wellspring::ops {
 
 /// IEEE 754 binary16, rounded to nearest, ties to even; NaN keeps only its sign.
 ///
-/// Adding 1/2 puts the bits of a subnormal result at the end of the sum's fraction, rounded by the
-/// addition. (F. Giesen, float_to_half_fast3_rtne, public domain.)
+/// Adding 1/2 puts the bits of a subnormal result at the end of the sum's fraction, where the
+/// addition rounds them. (F. Giesen, float_to_half_fast3_rtne, public domain.)
 struct f16 {
   std::uint16_t bits = 0;
 
@@ -33,7 +33,7 @@ struct f16 {
   }
 };
 
-/// 0 to 1 as 0 to 255, rounded to nearest, ties up; other values become the nearer of the two.
+/// Maps [0, 1] to 0 ... 255, rounded to nearest, ties up. Clamps values outside this range.
 struct Pixel8 {
   std::uint8_t bits = 0;
 

@@ -1,5 +1,5 @@
 // Common parts of the gradients of batch and group normalisation; the formulas are in normalised.h.
-// Called by batch_norm.h and group_norm.h; functors: host and device.
+// Called by batch_norm.h and group_norm.h. The functors run on host and device.
 #pragma once
 
 #include "kernels/ops/normalised.h"
@@ -34,22 +34,22 @@ struct ActivationGradient {
   }
 };
 
-/// Forms of the gradient that arrives at a normalisation. All but the first are also stored, after
-/// the activation, for the second pass.
+/// Forms of the gradient that arrives at a normalisation. All but the first are also stored for the
+/// second pass, as the gradient after the activation.
 enum class Arrival : std::uint8_t {
   whole,     ///< dy, not stored
   stored,    ///< dy
   summed,    ///< the sum of two gradients, rounded to their type
-  averaged,  ///< the gradient of the mean over the rows, divided by their number
+  averaged,  ///< the gradient of the mean over the rows, divided by the number of rows
 };
 
-/// The output gradient as the first pass over it reads it.
+/// The output gradient as the first pass reads it.
 template <class T>
 struct ArrivingGradient {
   const T *gate, *dy;
   const T* again;  ///< summed: the second gradient
-  T* passed;       ///< place of the stored gradient; may be `again`
-  float rows;      ///< averaged: rows of the mean
+  T* passed;       ///< destination of the stored gradient; may be `again`
+  float rows;      ///< averaged: number of rows in the mean
   Arrival form;
   bool rectify;
 
@@ -130,8 +130,8 @@ struct InputGradient {
         constant(scale + channels),
         slope(constant + channels) {}
 
-  /// Fills the arrays for one sample. Mean and rstd: [groups]. The sums over the rows, of dy xhat
-  /// and of dy, times gamma: [channels]. All members call it, after a barrier.
+  /// Fills the arrays for one sample. Mean and rstd: [groups]. The sums over the rows of dy xhat
+  /// and of dy, each times gamma: [channels]. All members call it, after a barrier.
   template <class Team>
   WS_HD void fill(Team& team, const NormShape& shape, const float* mean, const float* rstd,
                   const float* gamma, const float* gamma_sum, const float* beta_sum) const {
@@ -187,8 +187,8 @@ struct InputGradient {
 };
 
 /// Inputs of the backward functors. Mean and rstd: [samples, groups]. The first pass over the
-/// gradient reads dy, and also `again` if it is not null, and stores the gradient after the activation
-/// in `passed`, unless that is null; the second reads it there.
+/// gradient reads dy and, if it is not null, `again`. Unless `passed` is null, the first pass
+/// stores the gradient after the activation in `passed`, and the second pass reads it from there.
 template <class T>
 struct NormGradient {
   const T* x;
@@ -202,8 +202,8 @@ struct NormGradient {
   const T* again = nullptr;  ///< needs `passed`
   bool averaged = false;     ///< dy is [samples, channels]; needs `passed`
 
-  /// `dresidual` (may be null), or else the second gradient or dx, becomes the place of the stored
-  /// gradient.
+  /// The stored gradient goes to `dresidual` or, if that is null, to the second gradient; without a
+  /// second gradient, an averaged gradient goes to dx.
   static NormGradient of(const void* x, const void* y, const OutputGradient& dy, const float* mean,
                          const float* rstd, const NormShape& shape, Activation activation,
                          void* dresidual, void* dx) {
@@ -275,7 +275,7 @@ struct NormGradientSums {
   }
 };
 
-/// Writes dx for one chunk per team, from parts of the sums [samples, parts, channels], which it adds.
+/// Adds the parts [samples, parts, channels] of the sums; writes dx. One team per chunk.
 template <class T>
 struct NormBackward {
   static constexpr LaunchBound kLaunchBound = {kChunkTeam, 2};
@@ -325,7 +325,7 @@ struct NormBackward {
   }
 };
 
-/// Launches the functor for all chunks. On a device, its teams add the parts if they can; otherwise
+/// Launches the functor for all chunks. On a device, its teams add the parts if they can. Otherwise
 /// another launch adds them first, as on a CPU, where repeated additions cost more than a launch.
 template <class T>
 void norm_backward(Stream& stream, std::int64_t samples, NormBackward<T> backward);

@@ -1,5 +1,5 @@
 // Common parts of batch and group normalisation; the backward passes are in norm_gradient.h. Called
-// by batch_norm.h and group_norm.h; functors: host and device.
+// by batch_norm.h and group_norm.h. The functors run on host and device.
 //
 // Batch normalisation is group normalisation of one sample that has the rows (pixels) of the whole
 // batch, and one channel per group. With m values per group, mean mu, biased variance, rstd = 1 /
@@ -10,8 +10,8 @@
 //   dx     = rstd (gamma dy - a - xhat b),  a = sum(gamma dy) / m,  b = sum(gamma dy xhat) / m
 //
 // where dy is masked by the ReLU, and the sums in dx are over the group. The ReLU, the mean and a
-// second gradient to be added to dy are optional. Sums over many rows are
-// divided: a team per chunk of rows writes its part, and other teams add the parts in order.
+// second gradient to be added to dy are optional. Sums over many rows are divided into parts: one
+// team per chunk of rows writes a part, and other teams add the parts in order.
 #pragma once
 
 #include "kernels/ops/channel_loop.h"
@@ -68,19 +68,19 @@ struct NormChunk {
   std::int64_t offset;  ///< index of the first element
 };
 
-/// Floats of scratch of a team that has `sums` sums over `rows` rows and `tables` values per
-/// channel.
+/// Floats of scratch for a team that computes `sums` sums over `rows` rows and keeps `tables`
+/// values per channel.
 constexpr std::size_t norm_scratch(int rows, int channels, int sums, int tables) {
   return static_cast<std::size_t>(sums * channel_slots(rows, channels) + tables * channels);
 }
-/// Enough for every functor that has one team per chunk.
+/// Enough scratch for every functor that has one team per chunk.
 constexpr std::size_t norm_scratch(const NormShape& shape) {
   return norm_scratch(shape.rows_per_chunk, shape.channels, 2, 4);
 }
 
-/// True if one team adds the parts of all channels in the same order as a team per pack of channels.
-/// Then it has about one pack per member, so that each team of a device can add all parts itself,
-/// which saves a launch.
+/// True if a team for all channels adds the parts in the same order as a team for a single pack of
+/// channels. A team for all channels then has about one pack per member, so each device team can
+/// add all parts itself, which saves a launch.
 constexpr bool team_adds_parts(int parts, int channels) {
   return channel_lanes(parts, channels) == channel_lanes(parts, channel_width(channels));
 }
@@ -103,11 +103,11 @@ WS_HD void for_groups(Team& team, const NormShape& shape, Reduce reduce, Body bo
   }
 }
 
-/// Mean, and sum of squared deviations from it, of each channel of x [rows, channels]. Reads x
-/// once: sums are of deviations from the first row. The square of the mean deviation is at most
-/// `rows` times the variance, because the first row is one of the values, so it cancels no more
-/// than a sum of `rows` terms loses (T. Chan, G. Golub, R. LeVeque, "Algorithms for computing the
-/// sample variance", 1983, section 3: shifted data). Slots for two sums. All members call it.
+/// The mean of each channel of x [rows, channels], and the sum of squared deviations from it. Reads
+/// x once and sums the deviations from the first row. Because the first row is one of the values,
+/// the squared mean deviation is at most `rows` times the variance. Cancellation thus loses no more
+/// than a sum of `rows` terms (T. Chan, G. Golub, R. LeVeque, "Algorithms for computing the sample
+/// variance", 1983, section 3: shifted data). `slots` is for two sums. All members call it.
 template <class Team, class T>
 WS_HD void channel_moments(Team& team, float* slots, const T* x, int rows, int channels,
                            float* mean, float* squares) {
@@ -133,7 +133,7 @@ WS_HD void channel_moments(Team& team, float* slots, const T* x, int rows, int c
 }
 
 /// Combines the moments of the chunks of one sample, means and squares [chunks, stride], for
-/// `columns` channels (Chan, Golub, LeVeque 1983, eq. 2.1). Slots for one sum. All members call it.
+/// `columns` channels (Chan, Golub, LeVeque 1983, eq. 2.1). `slots`: one sum. All members call it.
 template <class Team>
 WS_HD void combine_chunks(Team& team, float* slots, const NormShape& shape, const float* means,
                           const float* squares, int columns, float* mean, float* square) {

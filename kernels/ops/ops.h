@@ -30,7 +30,7 @@ class PartTotals;
 struct Workspace {
   void* data = nullptr;
   std::size_t bytes = 0;
-  /// Totals that the caller launches later, while the workspace stays as it is (see
+  /// Totals that the caller launches later, but before the workspace changes (see
   /// kernels/ops/part_totals.h); null: an operation launches its own.
   PartTotals* totals = nullptr;
 };
@@ -73,12 +73,12 @@ struct Conv2dSpec {
 
 class Conv2d : public LinearLayer {
  public:
-  /// Throws config errors for impossible shapes, device errors for shapes the back end lacks.
+  /// Throws config errors for impossible shapes, device errors for shapes without a back end.
   static std::unique_ptr<Conv2d> plan(const Conv2dSpec& spec, const Stream& stream);
-  /// CPU: true if it is faster to share the whole batch among all threads than to give each thread
-  /// one of `shards` shards. This is the case if the weights are larger than the data that a shard
-  /// reads and writes. False if the bits would then depend on the number of threads. Throws config
-  /// errors like plan().
+  /// CPU: true if sharing the whole batch among all threads is faster than giving each thread one
+  /// of `shards` shards. This is the case if the weights are larger than the data that a shard
+  /// reads and writes. False if the bits would then depend on the number of threads. Throws the
+  /// config errors of plan().
   static bool better_shared(const Conv2dSpec& spec, std::int64_t shards);
 };
 
@@ -120,24 +120,24 @@ struct GroupNormSpec {
   Activation activation = Activation::none;
   DType compute = DType::f32;
 };
-/// 2x2 max pooling before a group normalisation. Its input `x` is [N,2H,2W,C], or the gradient `dx`
-/// of that.
+/// 2x2 max pooling before a group normalisation. The input `x` of the pooling and its gradient `dx`
+/// are [N,2H,2W,C].
 struct PoolBeforeNorm {
   Activation activation = Activation::none;  ///< activation after the pooling
   std::uint8_t* winner = nullptr;            ///< [N,H,W,C], see max_pool_forward
   const void* x = nullptr;                   ///< forward
   void* dx = nullptr;                        ///< backward
 };
-/// Writes mean and rstd [batch, groups] for the backward pass, and the mean of y over H and W
-/// [N,C] to `average` if it is not null. With `pool`, also writes x, the pooled values. Here and
-/// there, `partials` holds group_norm_partials(spec) floats.
+/// Writes mean and rstd [batch, groups] for the backward pass, and the mean of y over H and W [N,C]
+/// to `average` if it is not null. With `pool`, also writes the pooled values to x. Here and in the
+/// backward pass, `partials` holds group_norm_partials(spec) floats.
 void group_norm_forward(Stream& stream, const GroupNormSpec& spec, const void* x,
                         const float* gamma, const float* beta, const void* residual, void* y,
                         float* mean, float* rstd, float* partials, void* average = nullptr,
                         const PoolBeforeNorm* pool = nullptr);
-/// Computes dx, dgamma, dbeta and dresidual, which is dy taken back through the activation.
-/// dresidual may be null, and so may both dgamma and dbeta. With `pool`, also computes pool->dx from
-/// dx. With `later`, dgamma and dbeta are valid after its launch.
+/// Computes dx, dgamma, dbeta and dresidual, which is dy propagated back through the activation.
+/// dresidual may be null, and dgamma and dbeta may both be null. With `pool`, also computes
+/// pool->dx from dx. With `later`, dgamma and dbeta are valid after its launch.
 void group_norm_backward(Stream& stream, const GroupNormSpec& spec, const void* x, const void* y,
                          const OutputGradient& dy, const float* gamma, const float* mean,
                          const float* rstd, void* dx, void* dresidual, float* dgamma, float* dbeta,
@@ -177,10 +177,10 @@ struct PoolSpec {
   Activation activation = Activation::none;
   DType compute = DType::f32;
 };
-/// Winner of a 2x2 window without a positive value, with Activation::relu.
+/// Marks a 2x2 window that has no positive value, with Activation::relu.
 inline constexpr std::uint8_t kNoWinner = 4;
-/// `winner` [N,P,Q,C] u8: index of the largest value in the window, row by row (the first among
-/// equals), or kNoWinner. Rows and columns outside all windows get the gradient 0. Padding is never
+/// `winner` [N,P,Q,C] u8: row-major index of the largest value in the window (the first of equal
+/// values), or kNoWinner. Rows and columns outside all windows have gradient 0. Padding is never
 /// the winner. Throws a config error for impossible windows.
 void max_pool_forward(Stream& stream, const PoolSpec& spec, const void* x, void* y,
                       std::uint8_t* winner);
@@ -188,8 +188,8 @@ void max_pool_backward(Stream& stream, const PoolSpec& spec, const void* dy,
                        const std::uint8_t* winner, void* dx);
 
 /// Convolution and 2x2 max pooling as one operation: y = act(max_pool(conv(x, w) + bias)). Only the
-/// pooled values (a quarter) and the winners are kept. If it is faster, the backward pass skips the
-/// three quarters of the convolution's gradient that are zero.
+/// pooled values (a quarter) and the winners are kept. Where this is faster, the backward pass
+/// skips the three quarters of the convolution's gradient that are zero.
 class ConvPool2d {
  public:
   /// `spec` describes the convolution; its activation is applied after the pooling.

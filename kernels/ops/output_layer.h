@@ -1,6 +1,6 @@
-// A network's last dense layer with its loss and the gradients of both, for one sample per team. The
+// A network's last dense layer, its loss and the gradients of both, for one sample per team. The
 // general path takes five launches: three products, the loss, and the sum of the bias gradient.
-// Called by kernels/ops/output_layer.cpp; functor for host and device.
+// Called by kernels/ops/output_layer.cpp. The functor runs on host and device.
 #pragma once
 
 #include "kernels/ops/loss.h"
@@ -21,9 +21,9 @@ namespace wellspring::ops {
 ///   y  = w x + b
 ///   dx = w^T g,  dw = g x^T,  db = g
 ///
-/// dw and db are parts of sums over the batch. An output is the sum of kLanes lanes, of which lane l
-/// adds the packs l, l + kLanes, ... of its products in order. The error of a sum of n terms grows
-/// like n / kLanes + kLanes roundings.
+/// dw and db are parts of sums over the batch. An output is the sum of kLanes lanes; lane l adds
+/// the packs l, l + kLanes, ... of its products in order. A sum of n terms incurs about n / kLanes
+/// + kLanes rounding errors.
 template <class T>
 struct OutputLayerLoss {
   static constexpr int kLanes = 16;
@@ -32,7 +32,7 @@ struct OutputLayerLoss {
   OutputLayer layer;
   SoftmaxCrossEntropy<T> loss;
 
-  /// Floats of scratch, besides that of the loss: x, and the lanes of the outputs.
+  /// Floats of scratch in addition to the loss's own: x, and the lanes of the outputs.
   static constexpr std::size_t scratch_floats(int in, int outputs) {
     return static_cast<std::size_t>(in + kLanes * outputs);
   }

@@ -1,5 +1,5 @@
-// Totals of partial sums, such as the gradients of normalisation parameters, for many tensors in one
-// launch. Called by kernels/ops and train/network; host; functor for host and device.
+// Totals of partial sums, such as gradients of normalisation parameters, for many tensors in one
+// launch. Called by kernels/ops and train/network; host only. The functor runs on host and device.
 #pragma once
 
 #include "kernels/ops/channel_sums.h"
@@ -24,7 +24,7 @@ struct PartTotal {
   DType type = DType::f32;      ///< type of the sums
 };
 
-/// A team per sample and pack of columns, for all entries of the table. It adds in the order of
+/// One team per sample and pack of columns, for all entries of the table. It adds in the order of
 /// channel_sums.h.
 template <int most>
 struct AddParts {
@@ -63,8 +63,8 @@ struct AddParts {
   }
 };
 
-/// Collects totals. The parts must stay as they are until the launch, and the sums are valid after
-/// it.
+/// Collects totals. The parts must not change before the launch; the sums are valid after the
+/// launch.
 class PartTotals {
  public:
   /// Launches first if the table is full.
@@ -77,7 +77,7 @@ class PartTotals {
   AddParts<kMost> all_;
 };
 
-/// Maximum number of totals of one call. With a table of 2, the compiler copies it to local memory.
+/// Maximum number of totals per call. The compiler would copy a table of 2 to local memory.
 inline constexpr int kTotals = 4;
 /// Adds the totals to `later`, or launches them now if it is null.
 void sum_parts(Stream& stream, PartTotals* later, std::initializer_list<PartTotal> totals);

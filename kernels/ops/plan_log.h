@@ -1,6 +1,6 @@
 // Lists the specs planned on a stream, in order; Conv2d::plan, Dense::plan and Attention::plan
-// record them. Called
-// by reports, and by the test that plans the layers of every network for an absent GPU; host only.
+// record them. Called by reports, and by the test that plans the layers of every network for an
+// absent GPU; host only.
 //
 //     stream.library<PlanLog>()->convolutions
 #pragma once

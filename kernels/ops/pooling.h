@@ -14,7 +14,7 @@
 
 namespace wellspring::ops {
 
-/// Winners of neighbouring windows: positions within the window, read and written at once.
+/// Winners of neighbouring windows: positions within the window, read and written together.
 template <int n>
 struct alignas(n) Winners {
   std::uint8_t v[n];
@@ -103,7 +103,7 @@ struct MaxPoolForward {
   }
 };
 
-/// A team writes some rows of windows of the gradient: the gradient of y at the winner, 0
+/// A team writes the gradient of some rows of windows: the gradient of y at the winner, 0
 /// elsewhere.
 template <class T>
 struct MaxPoolBackward {

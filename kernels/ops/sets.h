@@ -1,5 +1,5 @@
 // Operations of networks on sets: pooling over existing items, and concatenation. Called by
-// train/network; host; functors for host and device.
+// train/network; host only. The functors run on host and device.
 #pragma once
 
 #include "kernels/ops/channel_sums.h"
@@ -13,7 +13,7 @@
 
 namespace wellspring::ops {
 
-/// x [rows, items, features]. In row r, the first count[r] items exist; the others are not read.
+/// x [rows, items, features]. Only the first count[r] items of row r exist; others are not read.
 struct ItemPoolSpec {
   std::int64_t rows = 1;
   int items = 1, features = 1;

@@ -10,7 +10,7 @@
 namespace wellspring::ops {
 namespace {
 
-/// Elements per sample, and of its first tokens.
+/// Elements of a sample: of the extra tokens, of the other tokens, and of all.
 struct Sizes {
   std::int64_t extra, rest, all;
 };

@@ -1,5 +1,5 @@
-// Operations on token tensors [batch, tokens, width]: learned tokens before the others, and
-// selection of some tokens. Called by train/network; host.
+// Operations on token tensors [batch, tokens, width]: prepending learned tokens, and selecting
+// tokens. Called by train/network; host only.
 #pragma once
 
 #include "kernels/runtime/dtype.h"
@@ -17,19 +17,19 @@ struct PrependSpec {
   int width = 1;
   DType compute = DType::f32;
 };
-/// y [batch, extra + tokens, width] has `extra` [extra, width] and then the tokens of x.
+/// y [batch, extra + tokens, width] holds `extra` [extra, width], then the tokens of x.
 void prepend_tokens(Stream& stream, const PrependSpec& spec, const float* extra, const void* x,
                     void* y);
-/// Computes dx and dextra, which may be null. `partials` holds prepend_tokens_partials(spec) floats
-/// and is not used without dextra.
+/// Computes dx and dextra; either may be null. `partials` holds prepend_tokens_partials(spec)
+/// floats and is used only for dextra.
 void prepend_tokens_backward(Stream& stream, const PrependSpec& spec, const void* dy, void* dx,
                              float* dextra, float* partials);
 std::size_t prepend_tokens_partials(const PrependSpec& spec);
 
-/// y [batch, count, width] has the tokens [first, first + count) of x.
+/// y [batch, count, width] holds the tokens [first, first + count) of x.
 void select_tokens(Stream& stream, DType dtype, std::int64_t batch, int tokens, int width,
                    int first, int count, const void* x, void* y);
-/// dx has dy in the selected tokens and 0 elsewhere.
+/// dx is dy in the selected tokens and 0 elsewhere.
 void select_tokens_backward(Stream& stream, DType dtype, std::int64_t batch, int tokens, int width,
                             int first, int count, const void* dy, void* dx);
 

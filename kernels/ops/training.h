@@ -14,10 +14,10 @@
 namespace wellspring::ops {
 
 /// One head of a network: a slice of every row's outputs, and the sources whose samples train it.
-/// For samples from other sources, its loss, scores and gradient are 0.
+/// For samples from other sources, the head's loss, scores and gradient are 0.
 struct HeadSlice {
   std::int64_t batch = 1;          ///< rows of the arrays of losses and scores
-  std::int64_t rows = 0;           ///< rows of this launch, the first ones of all arrays; 0: batch
+  std::int64_t rows = 0;           ///< rows of this launch: the first rows of all arrays; 0: batch
   std::int64_t global_batch = 0;   ///< rows on all ranks, the divisor of the mean; 0: batch
   std::int32_t width = 1;          ///< outputs per row, of all heads together
   std::int32_t begin = 0;          ///< the head's first output
@@ -49,7 +49,7 @@ struct LossResult {
 void softmax_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
                            const std::int32_t* labels, float smoothing, const LossResult& out);
 
-/// A network's last dense layer. One head has all its outputs. Arrays on the device.
+/// A network's last dense layer; all its outputs belong to one head. Arrays on the device.
 struct OutputLayer {
   int in = 8;                   ///< multiple of 8
   const void* x = nullptr;      ///< [rows, in]
@@ -57,15 +57,15 @@ struct OutputLayer {
   const float* bias = nullptr;  ///< [outputs], or null
   float* outputs = nullptr;     ///< [rows, outputs]
   void* dx = nullptr;           ///< [rows, in]; null if it is not needed
-  /// Parts [rows, outputs, in] and [rows, outputs] of the parameters' gradients, to be summed over the
-  /// rows; both null if they are not needed.
+  /// Parts [rows, outputs, in] and [rows, outputs] of the parameters' gradients, to be summed over
+  /// the rows; both null if they are not needed.
   float* weight_parts = nullptr;
   float* bias_parts = nullptr;
 };
-/// True if the call below accepts the layer: few outputs, a multiple of 8 inputs, and parts of at most
-/// 4 MiB.
+/// True if output_layer_loss() accepts the layer: few outputs, a multiple of 8 inputs, and parts of
+/// at most 4 MiB.
 bool output_layer_fits(const DenseSpec& spec);
-/// The layer, its softmax_cross_entropy, which has all outputs, and the gradients of both in one
+/// Computes the layer, softmax_cross_entropy over all its outputs, and the gradients of both in one
 /// launch. Results agree with the separate calls within the rounding errors of the sums.
 void output_layer_loss(Stream& stream, const HeadSlice& head, const OutputLayer& layer,
                        const LossInput& in, const std::int32_t* labels, float smoothing,
@@ -100,10 +100,10 @@ struct PixelLabels {
 };
 
 /// Dense labels: cross-entropy of each pixel's logits against its class, averaged over the pixels.
-/// `smoothing` is that of softmax_cross_entropy. The largest logit is the predicted class (ties go
-/// to the first). Scores: the fraction of correct pixels; per class, the number of pixels in the
-/// intersection of prediction and truth; per class, the number in their union. The intersection
-/// over union of a class is the sum of its intersections over samples, divided by the sum of its
+/// `smoothing` is as in softmax_cross_entropy. The largest logit is the predicted class (ties go to
+/// the first). Scores: the fraction of correct pixels; per class, the number of pixels in the
+/// intersection of prediction and truth; per class, the number in their union. A class's
+/// intersection over union is the sum of its intersections over samples, divided by the sum of its
 /// unions. If a value of the plane is not the index of a class, the row's loss is NaN and its
 /// gradient is 0.
 void pixel_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
@@ -122,7 +122,7 @@ enum class RegressionError : std::uint8_t {
 struct RegressionLaw {
   static constexpr int kMostLevels = 16;
   /// The log variance has the lower bound of PyTorch's GaussianNLLLoss (variance 1e-6). As in
-  /// PyTorch, smaller values get the gradient at the bound.
+  /// PyTorch, values below the bound get the gradient at the bound.
   static constexpr float kLeastLogVariance = -13.815510558f;
   RegressionError error = RegressionError::squared;
   float delta = 1;
@@ -147,9 +147,9 @@ struct RegressionTargets {
   const float* level = nullptr;  ///< [outputs per target] on the device, for quantiles
 };
 
-/// Regression: error of the scaled targets, averaged over them. The head has the first output of every
-/// target, then the second of every target, and so on. Two scores per target: the squared and the
-/// absolute error of its first output, in the target's own unit.
+/// Regression: error of the scaled targets, averaged over the targets. The head has the first
+/// output of every target, then the second of every target, and so on. Two scores per target: the
+/// squared and the absolute error of its first output, in the target's own unit.
 void regression_loss(Stream& stream, const HeadSlice& head, const LossInput& in,
                      const RegressionTargets& truth, const RegressionLaw& law,
                      const LossResult& out);
@@ -165,18 +165,18 @@ struct ItemTargets {
   const std::int32_t* count = nullptr;  ///< [batch] number of items
   std::int64_t items = 1, features = 1;
   std::int32_t targets = 1;
-  const std::int32_t* column = nullptr;  ///< [kMaxSources, targets] on the device: their features
+  const std::int32_t* column = nullptr;  ///< [kMaxSources, targets] on the device: feature indices
 };
 
-/// Squared error, averaged over the targets of all existing items; 0 without items. Scores: the sums
-/// over the items of the squared and the absolute error of each target, then the number of items.
+/// Squared error, averaged over the targets of all existing items; 0 without items. Scores: per
+/// target, sums over the items of squared and absolute errors; then the number of items.
 void item_regression_loss(Stream& stream, const HeadSlice& head, const LossInput& in,
                           const ItemTargets& truth, const LossResult& out);
 constexpr std::int32_t item_scores(std::int32_t targets) {
   return 2 * targets + 1;
 }
 
-/// An image as square patches, counted row by row; the values of a patch are in the order (row,
+/// An image as square patches in row-major order. The values of a patch are in the order (row,
 /// column, channel).
 struct PatchPixels {
   SampleShape shape;
@@ -195,10 +195,10 @@ struct PatchPixels {
 /// Copies batch.x to `visible`, with 0 in the masked patches (batch.mask) of `side` pixels.
 void hide_patches(Stream& stream, const BatchView& batch, std::int32_t side, void* visible);
 
-/// Masked-image modelling: the head's outputs are [patches, values]. The mean squared error of the
-/// masked patches (`mask` [batch, patches], 1: masked), whose values are scaled to mean 0 and
-/// variance 1 in each patch (He et al. 2022, section 3). `x`: the images, in the type of the
-/// gradient. No scores.
+/// Masked-image modelling: the head's outputs are [patches, values]. The loss is the mean squared
+/// error of the masked patches (`mask` [batch, patches], 1: masked). Their values are scaled to
+/// mean 0 and variance 1 in each patch (He et al. 2022, section 3). `x`: the images, in the type of
+/// the gradient. No scores.
 void masked_patch_loss(Stream& stream, const HeadSlice& head, const LossInput& in,
                        const PatchPixels& patches, const void* x, const std::uint8_t* mask,
                        const LossResult& out);
@@ -234,8 +234,8 @@ struct MetricsRing {
   std::uint32_t size = 1;
 };
 
-/// End of a step without an optimizer; otherwise, the launch of the gradient's scale contains it. Sums
-/// the batch's measures by source in a fixed order, writes the step's line (its loss is the mean total
+/// Ends a step without an optimizer; with one, the gradient_norm launch does this. Sums the
+/// batch's measures by source in a fixed order, writes the step's line (its loss is the mean total
 /// loss) and the sticky non-finite flag, and increments state->step. The batch's `overflow` may be
 /// null.
 void collect_metrics(Stream& stream, const Measures& measures, const Slot* slots,

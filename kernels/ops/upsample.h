@@ -1,5 +1,5 @@
-// Nearest-neighbour upsampling by 2: [N,H,W,C] -> [N,2H,2W,C]. Called by train/network; the
-// functors are for host and device.
+// Nearest-neighbour upsampling by 2: [N,H,W,C] -> [N,2H,2W,C]. Called by train/network; host only.
+// The functors run on host and device.
 #pragma once
 
 #include "kernels/ops/channel_loop.h"

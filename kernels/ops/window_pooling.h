@@ -15,9 +15,9 @@
 
 namespace wellspring::ops {
 
-/// Winner of a window without a positive value, with Activation::relu.
+/// Marks a window that has no positive value, with Activation::relu.
 inline constexpr std::uint8_t kNoWindowWinner = 255;
-/// Largest side of a window. Its positions need numbers below kNoWindowWinner.
+/// Largest side of a window; position numbers must be below kNoWindowWinner.
 inline constexpr int kMaxWindow = 15;
 
 struct WindowGeometry {

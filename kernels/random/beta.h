@@ -9,11 +9,11 @@
 
 namespace wellspring {
 
-/// The logarithm of a gamma-distributed number with the given shape, above 0, and scale 1. Method:
+/// The logarithm of a gamma-distributed number with the given shape (above 0) and scale 1. Method:
 /// G. Marsaglia and W. Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000)
 /// 363. A cubed normal variate is accepted with a probability of at least 95 % for shapes of at
 /// least 1. Smaller shapes are raised by 1, and the result is corrected by a power of a uniform
-/// number. All 24 tries fail about once in 10^30 draws; the last one is then used.
+/// number. All 24 tries fail about once in 10^30 draws; the last try is then used.
 WS_HD inline float draw_log_gamma(RngStream& words, float shape) {
   const float lift = unit_float_open(words.next());
   const float raised = shape < 1 ? shape + 1 : shape;

@@ -39,8 +39,8 @@ inline constexpr float kLeastGammaShape = 0.01f, kMostGammaShape = 500.0f;
 /// distribution with shape `a` in [kLeastGammaShape, kMostGammaShape] and scale 1, at x >= 0.
 /// Monotone in x up to its error. Largest absolute error: 1.3e-6, and 6e-7 for a in [1, 100].
 ///
-/// Uses the series below x = a + 1 and Lentz's continued fraction above it (Abramowitz and Stegun
-/// 6.5.29 and 6.5.31). Their common factor x^a e^-x / Gamma(a + 1) is written with
+/// Uses the series for x below a + 1, and Lentz's continued fraction otherwise (Abramowitz and
+/// Stegun 6.5.29 and 6.5.31). Their common factor x^a e^-x / Gamma(a + 1) is written with
 ///     D(m) = m - log(1 + m),  m = x / A - 1,  A = a + 1,
 /// as exp(-A D) sqrt(A / 2 pi) / (x G), where G is the quotient of Gamma(A) and Stirling's formula,
 /// so that no large logarithms cancel (N. Temme, SIAM J. Math. Anal. 10 (1979) 757).
@@ -79,7 +79,7 @@ WS_HD inline float lower_gamma(float a, float x) {
 
 namespace wellspring {
 
-/// Number of tries of draw_gamma. All fail about once in 10^20 draws; the last one is then used.
+/// Number of tries of draw_gamma. All fail about once in 10^20 draws; the last try is then used.
 inline constexpr std::uint32_t kGammaTries = 16;
 
 namespace detail {

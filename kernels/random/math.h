@@ -7,8 +7,8 @@
 // kept, and infinities and NaN are handled; NaN payloads are not portable.
 //
 // Worst errors are in units in the last place (ULP) of the result, compared with double precision.
-// tests/kernels/random/math.test.cpp measures them and fails if one is exceeded. The coefficients
-// and constants come from scripts/derive-math-coefficients (minimax fits).
+// tests/kernels/random/math.test.cpp fails if it measures a larger error. The coefficients and
+// constants come from scripts/derive-math-coefficients (minimax fits).
 #pragma once
 
 #include "kernels/runtime/macros.h"
@@ -318,7 +318,7 @@ WS_INLINE float acos(float x) {
 
 // ---- exponentials and logarithms ----------------------------------------------------------------
 
-/// e^x for any x: infinity from 88.73 on, 0 below -103.98. Worst error: 1.02 ULP.
+/// e^x for any x: infinity at 88.73 and above, 0 below -103.98. Worst error: 1.02 ULP.
 WS_INLINE float exp(float x) {
   // Beyond these limits the result is infinity or 0 anyway. NaN passes both comparisons.
   const float above = x < -104.0f ? -104.0f : x;
@@ -348,8 +348,8 @@ WS_INLINE float log(float x) {
   const float tail = fma(part.exponent, -0x1.05c610p-29f, detail::log1p_tail(f));
   const float value = fma(part.exponent, 0x1.62e430p-1f, f + tail);
   const float at_zero = x == 0.0f ? -kInfinity : value;
-  // x - x is NaN for infinity, so the order matters: infinity stays, while negative numbers and NaN
-  // become NaN.
+  // x - x is NaN for infinity, so the order matters: infinity is returned unchanged, while negative
+  // numbers and NaN become NaN.
   const float positive = x == kInfinity ? x : at_zero;
   return x >= 0.0f ? positive : __builtin_nanf("");
 }
@@ -389,8 +389,8 @@ WS_INLINE float cbrt(float x) {
   // subnormal.
   const bool small = a < 1.0f;
   const float y = a * (small ? 0x1p+48f : 0x1p-48f);
-  // Divides the exponent by three. The constant makes this first guess accurate to 5 % (as in W.
-  // Kahan's cube root). Two steps of Halley's method follow; each triples the correct digits.
+  // Divides the exponent by three. The constant makes this first guess accurate to 5 % (W. Kahan's
+  // cube root). Two steps of Halley's method follow; each triples the number of correct digits.
   float t = detail::from_bits(detail::bits(y) / 3u + 0x2a5119f2u);
   for (int step = 0; step < 2; ++step) {
     const float cube = t * t * t;

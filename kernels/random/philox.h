@@ -72,7 +72,7 @@ static_assert(detail::equal(philox4x32({{0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 
                                        0x299f31d0a4093822ull),
                             0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u));
 
-/// The purpose of a draw, with one tag per use, so that adding a draw changes no others.
+/// The purpose of a draw, with one tag per use, so that adding a draw changes no other draws.
 enum class Purpose : std::uint32_t {
   scene = 1,    ///< parameters of a sample
   texture = 2,  ///< per-element values of a sample
@@ -87,8 +87,8 @@ enum class Purpose : std::uint32_t {
   colour = 11,  ///< colours, independent of the shapes that they fill
 };
 
-/// The key for `name` under `seed`: Philox of the name's 64-bit FNV-1a hash. So no two generators
-/// or sources of a run share random words.
+/// The key for `name` under `seed`: Philox of the name's 64-bit FNV-1a hash. Therefore, no two
+/// generators or sources of a run share random words.
 constexpr std::uint64_t named_key(std::uint64_t seed, const char* name, std::size_t length) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (std::size_t i = 0; i < length; ++i) {
@@ -142,7 +142,7 @@ struct SampleRng {
   }
 };
 
-/// Draws words in sequence from the stream of one purpose, for scenes, which draw a few numbers in
+/// Draws words in sequence from the stream of one purpose. Scenes use it to draw a few numbers in a
 /// fixed order. The number of draws must not depend on the launch.
 class RngStream {
  public:

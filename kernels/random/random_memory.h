@@ -26,8 +26,8 @@ inline std::vector<std::uint16_t> ordinary_numbers(std::size_t bytes, std::uint6
   return halves;
 }
 
-/// Memory for one operation at a time, filled with random numbers: zeros or constant data draw less
-/// power and raise measured rates by a tenth.
+/// Memory for one operation at a time, filled with random numbers: zeros or constant data would
+/// draw less power and raise measured rates by a tenth.
 class RandomMemory {
  public:
   explicit RandomMemory(Device device)

@@ -3,9 +3,9 @@
 // this number; the code that runs the steps updates it. Host only.
 //
 // A step of a small network consists of a dozen parallel loops, each shorter than the scheduler's
-// time slice. A thread that shares its core pauses for some milliseconds at a time, and all other
-// threads wait for it at the end of the loop. Together they may be slower than a single thread.
-// Results do not depend on the number of threads.
+// time slice. A thread that shares its core pauses for a few milliseconds at a time, and all other
+// threads wait for it at the end of the loop. All threads together may then be slower than a single
+// thread. Results do not depend on the number of threads.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ class ActiveThreads {
  public:
   /// Length of a window, in seconds of step time: several scheduler time slices of about 3 ms.
   static constexpr double kWindow = 0.05;
-  /// If more cores per second are lost, another program is assumed to occupy a core. That program
+  /// Lost cores per second above which another program is assumed to occupy a core. That program
   /// and one of our threads then alternate every few milliseconds, whereas services on an idle
   /// machine wake up only a few times per second.
   static constexpr double kHeld = 40;

@@ -187,8 +187,8 @@ bool architecture_in_build(std::string_view list, int capability) {
         std::from_chars(entry.data(), entry.data() + entry.size(), architecture);
     if (error != std::errc{}) return !entry.empty();  // "all" or "native": the builder decided
     const std::string_view rest(end, static_cast<std::size_t>(entry.data() + entry.size() - end));
-    // Suffix a: only this chip; f: its family (same major version). Without a suffix, SASS runs on
-    // the same major version from this minor version on; PTX (no "-real") runs on all newer chips.
+    // Suffix a: only this chip; f: its family (same major version). Without a suffix, SASS also
+    // runs on later minor versions, and PTX (no "-real") on all newer chips.
     if (rest.starts_with('a')) {
       if (capability == architecture) return true;
       continue;

@@ -58,7 +58,7 @@ DeviceDescription describe(Device device);
 /// Programming Guide, technical specifications).
 inline constexpr std::size_t kPortableScratchBytes = 99 * 1024;
 /// Maximum scratch per team on `device`. On a GPU, it is the opt-in limit of a block (227 KiB on an
-/// H200); on the CPU, it is kPortableScratchBytes, so that such plans run everywhere.
+/// H200); on the CPU, it is kPortableScratchBytes, so that plans made there also fit every GPU.
 std::size_t scratch_limit(Device device);
 /// Maximum scratch per team for plans that only hosts use: half of a current second-level cache, so
 /// that the scratch stays in the core's cache.

@@ -30,7 +30,7 @@ constexpr std::size_t kBufferAlignment = 8;  // CUPTI's, ACTIVITY_RECORD_ALIGNME
 constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                                          CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
 
-/// The recording of the process; CUPTI's callbacks have no argument for it.
+/// The recording of the process, because CUPTI's callbacks cannot receive it as an argument.
 struct Recording {
 #define X(name) decltype(&::name) name = nullptr;
   ACTIVITY_FUNCTIONS(X)

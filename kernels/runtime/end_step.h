@@ -1,5 +1,5 @@
-// Advances the step counter, for steps that collect no metrics. Called by benchmarks of the data part;
-// host and device.
+// Advances the step counter in steps that collect no metrics. Called by benchmarks of the data
+// part; host and device.
 #pragma once
 
 #include "kernels/runtime/macros.h"

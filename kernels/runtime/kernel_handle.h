@@ -1,5 +1,5 @@
 // A compiled kernel for the launchers: its handle, its parameter block and its launch shape. Host
-// only; the parameter blocks are also for the device.
+// only; devices also use the parameter blocks.
 //
 // A kernel takes one parameter by value: a trivially copyable block. The templates of
 // kernels/runtime/launch.h use one kernel per functor. cuda::map_kernel and league_kernel return
@@ -42,7 +42,7 @@ class KernelHandle {
   /// less memory than when it was recorded, so the maximum is granted once. For device indices of
   /// 64 and above, it is granted at every launch.
   bool granted(int device) const { return device < 64 && (granted_ & bit(device)) != 0; }
-  /// Call after the maximum has been granted, so that no other thread launches before.
+  /// Call after the maximum has been granted, so that no other thread launches before the grant.
   void mark_granted(int device) {
     if (device < 64) granted_ |= bit(device);
   }

@@ -56,8 +56,8 @@ class BlockTeam {
   }
 
  private:
-  /// The unsigned type of the same width, which all CUDA atomics accept. In two's complement, sums
-  /// and bits are the same.
+  /// The unsigned type of the same width, which all CUDA atomics accept. In two's complement, both
+  /// types give the same sums and bits.
   template <class I>
   using Word = std::conditional_t<sizeof(I) == 8, unsigned long long, unsigned int>;
   template <class I>

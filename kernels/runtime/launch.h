@@ -39,8 +39,8 @@ struct TeamShape {
                    ///< launch_bound(), or a smaller power of 2 if the functor shares_warps(); 1 on
                    ///< hosts
   std::size_t scratch_bytes = 0;  ///< upper bound of the team's scratch, including padding; at most
-                                  ///< scratch_limit(device), or kHostScratchBytes for launches only
-                                  ///< on hosts
+                                  ///< scratch_limit(device), or kHostScratchBytes for host-only
+                                  ///< launches
 };
 
 /// Scratch for all teams of a block; teams smaller than a warp share a block.

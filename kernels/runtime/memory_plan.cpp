@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kGuardBytes = kMemoryGuards ? 64 : 0;
 constexpr unsigned char kGuardPattern = 0xA5;
-/// The stand-in for a GPU counts the pages that a kernel touches, so blocks do not share pages there.
+/// The stand-in for a GPU counts the pages that a kernel touches, so its blocks share no pages.
 #if WELLSPRING_CUDA_STAND_IN
 constexpr std::size_t kLeastAlignment = 4096;
 #else
@@ -44,8 +44,8 @@ std::atomic<std::uint64_t>& allocation_counter() noexcept {
   return counter;
 }
 
-/// Common interface to the memory of all spaces and back ends. allocate() returns null if there is
-/// not enough.
+/// Common interface to the memory of all spaces and back ends. Returns null if there is not enough
+/// memory.
 void* allocate_block(Device device, MemorySpace space, std::size_t bytes, std::size_t alignment) {
   ++allocation_counter();
 #if WELLSPRING_CUDA
@@ -119,7 +119,7 @@ std::vector<unsigned char> read_back(Device device, MemorySpace space, const voi
   return copy;
 }
 
-/// Free device memory when the kernels' local memory has been taken.
+/// Free device memory after the kernels' local memory is subtracted.
 std::size_t free_for_blocks(std::size_t free_bytes, std::size_t local) {
   return free_bytes > local ? free_bytes - local : 0;
 }
@@ -241,9 +241,9 @@ void MemoryPlan::expect_kernel(const KernelHandle& kernel) {
 
 std::size_t MemoryPlan::local_bytes() const {
   if (device_.is_cpu()) return 0;
-  // The driver keeps local memory for every thread that can be resident: 2,048 per multiprocessor on
-  // compute capability 8.0, 9.0 and 10.0 and fewer on others (CUDA C++ Programming Guide, technical
-  // specifications). Its own 512 bytes per thread are an estimate: the driver documents none.
+  // The driver keeps local memory for every thread that can be resident: 2,048 per multiprocessor
+  // on compute capability 8.0, 9.0 and 10.0, fewer on others (CUDA C++ Programming Guide, technical
+  // specifications). The driver's own 512 bytes per thread are an estimate: NVIDIA gives no figure.
   constexpr std::size_t kThreads = 2048, kOwn = 512;
   return (stack_bytes_ + kOwn) * kThreads *
          static_cast<std::size_t>(describe(device_).multiprocessors);

@@ -25,9 +25,9 @@ enum class MemorySpace : std::uint8_t {
 /// Alignment of every block: the same as for cudaMalloc, enough for wide vector loads.
 inline constexpr std::size_t kBlockAlignment = 256;
 
-/// Local memory per thread for which every plan makes room: the default of cudaLimitStackSize (CUDA
-/// Runtime API), which the kernels of libraries respect, and more than any kernel of Wellspring
-/// needs that is not announced with MemoryPlan::expect_kernel.
+/// Local memory per thread that every plan makes room for: the default of cudaLimitStackSize (CUDA
+/// Runtime API), which kernels of libraries respect. It is more than Wellspring's own kernels need,
+/// except those announced with MemoryPlan::expect_kernel.
 inline constexpr std::size_t kStackBytes = 1024;
 
 /// Debug and sanitizer builds put guard words after every block; see MemoryPlan::check_guards.
@@ -75,7 +75,7 @@ struct MemoryCell {
 };
 /// Throws std::logic_error before commit and after the plan has ended.
 void* committed(const MemoryCell& cell);
-/// Returns count * size. Throws a device error naming the block if that overflows size_t.
+/// Returns count * size. Throws a device error naming the block if the product overflows size_t.
 std::size_t checked_bytes(const std::string& group, const std::string& name, std::size_t count,
                           std::size_t size);
 }  // namespace detail
@@ -130,8 +130,8 @@ class MemoryPlan {
   std::shared_ptr<detail::MemoryCell> reserve_bytes(Reservation reservation);
 
   /// On a GPU, makes room for the local memory (stack) of a kernel, which the driver takes from
-  /// device memory at the first launch. Announces kernels that need more than kStackBytes; the
-  /// largest counts. Throws std::logic_error after commit.
+  /// device memory at the first launch. Call it for kernels that need more than kStackBytes; the
+  /// plan makes room for the largest of them. Throws std::logic_error after commit.
   void expect_kernel(const KernelHandle& kernel);
   /// Device memory that the driver takes for local memory; 0 on the CPU.
   std::size_t local_bytes() const;
@@ -141,9 +141,9 @@ class MemoryPlan {
   /// The plan as a table: one line per group, with the largest first, then the total and the limit.
   std::string table() const;
   /// Checks that the plan fits, before any allocation. Throws a device error, with the table, if it
-  /// exceeds `limit_bytes` of device memory (0: no limit), the free device memory less local_bytes()
-  /// or the available host memory. On a CPU, plans of at most 16 MiB are compared with `limit_bytes`
-  /// only, because reading what is available takes longer than a small batch.
+  /// exceeds `limit_bytes` of device memory (0: no limit), the free device memory less
+  /// local_bytes(), or the available host memory. On a CPU, plans of up to 16 MiB are compared with
+  /// `limit_bytes` only, because reading the available memory takes longer than a small batch.
   void check(std::size_t limit_bytes = 0);
   /// Calls check(), then makes one zero-filled allocation per space. Throws its errors.
   void commit(std::size_t limit_bytes = 0);
@@ -166,7 +166,7 @@ class MemoryPlan {
   std::array<std::size_t, 2> totals_ = {0, 0};      ///< per MemorySpace
   std::array<void*, 2> base_ = {nullptr, nullptr};  ///< per MemorySpace
   std::size_t stack_bytes_ = kStackBytes;           ///< largest local memory of a thread
-  std::size_t limit_bytes_ = 0;                     ///< limit of device memory; 0: what is free
+  std::size_t limit_bytes_ = 0;                     ///< limit of device memory; 0: the free memory
   bool committed_ = false;
 };
 

@@ -1,6 +1,6 @@
 // Packs: eight neighbouring values that a thread reads or writes with accesses of 16 bytes, and
-// loops of a team over them. A memory-bound kernel that accesses two bytes at a time waits for
-// latency long before it reaches the memory bandwidth. Host and device.
+// loops of a team over them. If a memory-bound kernel accesses only two bytes at a time, latency
+// limits it long before memory bandwidth does. Host and device.
 #pragma once
 
 #include "kernels/runtime/dtype.h"
@@ -22,7 +22,7 @@ namespace wellspring {
 /// Values per pack: one access in bf16, two in f32.
 inline constexpr int kPack = 8;
 
-/// Neighbouring values in f32, in which all operations compute.
+/// Neighbouring values in f32, the type in which all operations compute.
 template <int n>
 struct alignas(n == kPack ? 16 : alignof(float)) Values {
   float v[n];
@@ -60,7 +60,7 @@ WS_INLINE Pack load_pack(const T* from) {
   return pack;
 }
 
-/// Reads `count` values one by one, and zeros after them; needs no alignment.
+/// Reads `count` values one by one and sets the rest to 0; needs no alignment.
 template <class T>
 WS_INLINE Pack load_part_of_pack(const T* from, std::int64_t count) {
   Pack pack;

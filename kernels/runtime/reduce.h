@@ -2,11 +2,11 @@
 // host and device. Called by operations and generators that sum over pixels or features. Host and
 // device.
 //
-// Element i belongs to lane i % 256. A lane combines its elements in order of i; then the 256 lanes
-// are folded as a tree: 128 onto 128, 64 onto 64, and so on. It does not matter which member
-// processes which lane. Lanes without elements are skipped, which does not change a bit: they would
-// only combine the identity. The error of a sum of n terms grows like n / 256 + 8 roundings instead
-// of n.
+// Element i belongs to lane i % 256. A lane combines its elements in order of i; then the 256
+// lanes are folded as a tree: 128 onto 128, 64 onto 64, and so on. It does not matter which
+// member processes which lane. Lanes without elements would only combine the identity, so
+// skipping them does not change a bit. A sum of n terms incurs about n / 256 + 8 rounding errors
+// instead of n.
 #pragma once
 
 #include "kernels/runtime/macros.h"
@@ -21,7 +21,7 @@ inline constexpr int kReduceLanes = 256;
 /// Lanes that each member of a team folds on its own, which costs less than three barriers.
 inline constexpr int kLastLanes = 8;
 
-/// Lanes that a reduction of n elements uses, and its scratch in units of T: a power of two.
+/// Lanes that a reduction of n elements uses, a power of two. Its scratch has as many elements T.
 WS_INLINE constexpr int reduce_lanes(std::int64_t n) {
   int lanes = kReduceLanes;
   while (lanes > kLastLanes && lanes / 2 >= n) lanes /= 2;
@@ -30,8 +30,8 @@ WS_INLINE constexpr int reduce_lanes(std::int64_t n) {
 
 /// combine(... combine(identity, load(0)) ..., load(n - 1)) in the fixed order above. Every member
 /// gets the result. combine(x, identity) must be x for every x that a lane can hold (a lane begins
-/// with the identity, so a sum never holds -0). `lanes`: reduce_lanes(n) T of scratch, free again
-/// after the call. Called by all members.
+/// with the identity, so a sum never holds -0). `lanes`: reduce_lanes(n) T of scratch, which may be
+/// reused after the call. Called by all members.
 template <class Team, class T, class Load, class Combine>
 WS_HD T team_reduce(Team& team, T* lanes, std::int64_t n, T identity, Load load, Combine combine) {
   if constexpr (LoneTeam<Team>) {

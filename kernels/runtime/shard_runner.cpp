@@ -46,7 +46,7 @@ void run_lists(const std::vector<std::vector<WorkList>>& lists, int active_threa
 
 constexpr std::int64_t kBlock = 4096;  // 16 KiB, so that a sum stays in a first-level cache
 
-/// Adds the values [first, first + count) of one sum, at most kBlock.
+/// Adds the values [first, first + count) of one sum; `count` is at most kBlock.
 template <class T>
 void add_block(const PartialSums& sum, std::int64_t first, std::int64_t count) {
   const auto values = [first](const void* array) { return static_cast<const T*>(array) + first; };

@@ -35,7 +35,7 @@ class ShardRunner {
 
   /// Calls record(place, stream()) for every pair of shard and thread, and enqueues the recorded
   /// work as one node of `to`, which runs each shard once. Lists of different shards must not touch
-  /// the same memory, except memory of their thread. Rethrows the first error of the work after
+  /// the same memory, except their thread's own memory. Rethrows the first error of the work after
   /// finishing the other lists. Throws std::logic_error for copies to or from the host.
   void enqueue(Stream& to, std::string_view name, Workers workers,
                const std::function<void(Place, Stream&)>& record);

@@ -7,7 +7,7 @@
 namespace wellspring {
 
 struct StepState {
-  std::uint64_t step = 0;       ///< number of the step; advanced before its weights are updated
+  std::uint64_t step = 0;       ///< number of the step; advanced before the weights are updated
   float learning_rate = 0;      ///< scheduled rate of this step, computed on the device
   float gradient_scale = 1;     ///< clipping factor of this step; 0 skips the update
   float gradient_norm = 0;      ///< before clipping

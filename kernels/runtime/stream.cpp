@@ -55,7 +55,7 @@ cudaMemcpyKind memcpy_kind(CopyDirection direction) {
 }  // namespace
 
 // Uses the number of threads that OpenMP will provide. oneDNN divides its work among the configured
-// number and would wait forever for missing threads.
+// number of threads and would wait forever for missing ones.
 Stream::Stream(Device device, int threads, Native kind)
     : device_(device),
       active_(std::make_shared<ActiveThreads>(compute_threads(threads).count)),

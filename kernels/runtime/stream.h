@@ -1,9 +1,9 @@
 // Streams, events and copies: an ordered queue of work on a device. Called by all code that
 // enqueues work; host only.
 //
-// On CUDA a Stream is a non-blocking cudaStream_t. On the CPU it runs work at once, in order, on
-// the calling thread (with OpenMP inside). While a StepGraph records, the stream stores the work as
-// a closure instead.
+// On CUDA a Stream is a non-blocking cudaStream_t. On the CPU it runs work immediately, in order,
+// on the calling thread (with OpenMP inside). While a StepGraph records, the stream stores the work
+// as a closure instead.
 #pragma once
 
 #include "kernels/runtime/active_threads.h"
@@ -43,8 +43,8 @@ class Stream {
   /// `threads`: CPU threads per launch; 0: chosen from the environment and the machine. Throws the
   /// errors of compute_threads (kernels/runtime/threads.h).
   explicit Stream(Device device, int threads = 0);
-  /// A stream of another library: `native` is its cudaStream_t (null: the default stream of CUDA), or
-  /// null on the CPU. The caller keeps it alive longer than the result, which does not destroy it.
+  /// A stream of another library: `native` is its cudaStream_t (null: CUDA's default stream), or
+  /// null on the CPU. The result does not destroy `native`, which must outlive it.
   static std::unique_ptr<Stream> borrow(Device device, void* native, int threads = 0);
   ~Stream();
   Stream(const Stream&) = delete;
@@ -52,8 +52,8 @@ class Stream {
 
   Device device() const { return device_; }
   int threads() const { return active_->most(); }
-  /// Number of threads that work now. Each parallel loop reads it when it runs, even in recorded
-  /// work.
+  /// Number of threads that are active now. Each parallel loop reads it when it runs, even in
+  /// recorded work.
   const std::shared_ptr<ActiveThreads>& active_threads() const { return active_; }
   /// The cudaStream_t, as void*; nullptr on the CPU and for the default stream of CUDA.
   void* native() const { return native_; }
@@ -106,7 +106,7 @@ class Recording {
   Stream& stream_;
 };
 
-/// A point in a stream's order. On the CPU, work runs at once, so events are always complete.
+/// A point in a stream's order. On the CPU, work runs immediately, so events are always complete.
 class Event {
  public:
   explicit Event(Device device, bool timing = false);

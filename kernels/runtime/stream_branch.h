@@ -1,5 +1,5 @@
 // A second stream next to a main one, for work that may run at the same time. Called by
-// train/network; host only. The events between the two are edges of a captured graph.
+// train/network; host only. The events between the two become edges of a captured graph.
 #pragma once
 
 #include "kernels/runtime/stream.h"
@@ -21,7 +21,7 @@ class StreamBranch {
       side_.emplace(main.device(), main.threads());
   }
 
-  /// The stream of the branch. Its later work waits for everything enqueued on `main` until now.
+  /// The stream of the branch. Its later work waits for everything enqueued on `main` so far.
   Stream& fork(Stream& main) {
     if (!side_) return main;
     begin_.record(main);
@@ -29,8 +29,8 @@ class StreamBranch {
     forked_ = true;
     return *side_;
   }
-  /// Later work of `main` waits for everything enqueued on the branch. A capture of `main` must end
-  /// after this.
+  /// Later work of `main` waits for everything enqueued on the branch so far. A capture of `main`
+  /// must end after this.
   void join(Stream& main) {
     if (!std::exchange(forked_, false)) return;
     end_.record(*side_);

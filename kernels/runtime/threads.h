@@ -36,7 +36,7 @@ struct ThreadChoice {
 /// Throws a config error for a configured number below 0 or above most_sensible_threads(). A larger
 /// number from the environment is capped instead, because it is not meant for this program alone.
 ThreadChoice choose_threads(const ThreadLimits& limits);
-/// Four per processor, and at least 64, so that a configuration for a larger machine still runs.
+/// Four per processor, at least 64, so that a configuration for a larger machine still runs.
 int most_sensible_threads(int processors);
 
 /// Number of threads for OpenMP loops of this process at this moment.

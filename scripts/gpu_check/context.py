@@ -1,4 +1,4 @@
-"""What the checks share: paths in a build tree or a bundle, this machine and its tools, a runner of commands."""
+"""State shared by all checks: paths in a build tree or bundle, the machine, its tools, a command runner."""
 
 import datetime
 import os
@@ -13,7 +13,7 @@ from gpu_check.running import Result, run
 
 # For --quick: networks with the same layers and fewer channels.
 QUICK_WIDTHS = {"quickstart.yaml": [8, 8, 16], "cifar10_transfer.yaml": [8, 8, 16, 16]}
-STAND_IN = "stand-in for a GPU"  # name of the device if the program was built with WELLSPRING_CUDA_STAND_IN
+STAND_IN = "stand-in for a GPU"  # the device's name if the program was built with WELLSPRING_CUDA_STAND_IN
 
 
 class Context:
@@ -40,11 +40,11 @@ class Context:
         self.folder = pathlib.Path(self.temporary.name) / "check"  # empty at the beginning of each check
 
     def limit(self, seconds):
-        """These seconds, or fewer if the budget ends earlier."""
+        """This many seconds, or fewer if the budget ends earlier."""
         return min(seconds, self.end - time.monotonic())
 
     def run(self, command, log=""):
-        """Runs a command until the deadline and keeps its output under the names of the check and the log."""
+        """Runs a command until the deadline at most and keeps its output, named by check and log."""
         begin = time.monotonic()
         self.last = run(command, self.deadline - begin, env={**os.environ, "NO_COLOR": "1"})
         words = " ".join(map(str, command))
@@ -61,12 +61,12 @@ class Context:
                 *words]
 
     def tool(self, name):
-        """(path, why it cannot run) of a program of bench/gpu."""
+        """(path, why it cannot run) for a program of bench/gpu."""
         path = self.tools / name
         return path, "" if path.is_file() else f"this build has no {name}"
 
     def nvidia_tool(self, name):
-        """(path, why it cannot run) of a tool that inspects a GPU."""
+        """(path, why it cannot run) for a tool that inspects a GPU."""
         path = shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin:/opt/cuda/bin")
         return path, "there is no GPU" if self.stand_in else "" if path else f"this machine has no {name}"
 

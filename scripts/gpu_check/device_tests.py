@@ -19,8 +19,8 @@ def all_pass(result):
 
 
 def tests(context):
-    """Runs each program in one process. If it fails, each suite also runs in its own process, because a CUDA error
-    makes all later tests of a process fail, and after a crash or a hang they do not run."""
+    """Runs each program in one process. If it fails, each suite also runs in its own process, because after a CUDA
+    error all later tests in a process fail, and after a crash or a hang they do not run."""
 
     def command(program, names):
         """A parameterised test is named Instance/Suite.Name/0; ./test runs */cpu."""

@@ -14,8 +14,8 @@ NAMED = 12  # number of kernels in the report's text; its JSON has all of them
 
 
 def read_lines(text, key):
-    """(rows with `key`, other objects, last object) of an output with one JSON object per line, of which the last is
-    {"end": number of rows}. ValueError if it is cut off or malformed."""
+    """(rows with `key`, other objects, last object) of an output with one JSON object per line. The last one is {"end":
+    number of rows}. ValueError if the output is cut off or malformed."""
     objects = []
     for number, line in enumerate(text.splitlines(), 1):
         try:
@@ -58,7 +58,7 @@ def plans(context):
 
 
 def plan_words(rows):
-    """The number of plans, and the passes for which another plan is faster than cuDNN's choice."""
+    """The number of plans, and the passes for which a plan is faster than cuDNN's choice."""
     graphs = collections.defaultdict(list)
     for row in rows:
         graphs[row["convolution"], row["bias"], row["relu"], row["pass"]].append(row)
@@ -98,8 +98,8 @@ def nodes(context):
 
 
 def steps_of(records):
-    """Replays of the graph with the most records, each in time order; a repeated node starts the next replay. Drops the
-    first half as warm-up."""
+    """Replays of the graph that has the most records, each in time order. A repeated node starts the next replay. Drops
+    the first half of the replays as warm-up."""
     graphs = collections.Counter(record["graph"] for record in records if record["graph"])
     if not graphs:
         raise ValueError("no graph launched anything")
@@ -117,7 +117,7 @@ def steps_of(records):
 
 
 def busy_and_gaps(step):
-    """Nanoseconds during which something ran (records may overlap), and the gaps between."""
+    """Nanoseconds during which anything ran (records may overlap), and the gaps between."""
     busy, gaps, until = 0, [], step[0]["start"]
     for record in step:
         gaps.append(max(0, record["start"] - until))

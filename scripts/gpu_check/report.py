@@ -38,7 +38,7 @@ class Report:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for suffix, text in ((".json", json.dumps(content, indent=2) + "\n"), (".md", self.as_markdown())):
-                temporary = self.path(suffix + ".tmp")  # readers see the complete old or new file
+                temporary = self.path(suffix + ".tmp")  # readers see a complete file: the old or the new one
                 temporary.write_text(text)
                 temporary.replace(self.path(suffix))
             self.lost = ""

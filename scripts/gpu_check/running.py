@@ -9,7 +9,7 @@ import traceback
 from typing import Callable, NamedTuple
 
 LEAST_SECONDS = 5  # no check starts with less time, because a CUDA program takes seconds to start
-LISTING_SECONDS = 60  # limit for finding the next check of a section
+LISTING_SECONDS = 60  # limit for creating the next check of a section
 NO_TIME = "no time was left"
 TIMED_OUT, NO_COMMAND = 124, 127  # exit codes, as in a shell
 
@@ -41,7 +41,7 @@ class Result(NamedTuple):
         return self.stdout
 
     def succeeded(self):
-        """The simplest judge."""
+        """The last lines of a command that must succeed: the simplest judge."""
         self.output()
         return self.tail(3)
 
@@ -52,7 +52,7 @@ class Check(NamedTuple):
     name: str
     command: list
     judge: Callable = Result.succeeded
-    seconds: float = 300  # for the command and for what the judge runs
+    seconds: float = 300  # for the command and the commands of its judge
     obstacle: str = ""  # why the check cannot run here
 
 

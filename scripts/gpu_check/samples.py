@@ -26,7 +26,7 @@ CODES = {"<f4": ("f", "I"), "<i4": ("i", "i"), "<i8": ("q", "q"), "<u8": ("Q", "
 
 
 def same_digest(context, name, host, device, seconds=300):
-    """A check that two digests are equal. `host` and `device` are the arguments of digest and export."""
+    """Checks that two digests are equal. `host` and `device`: arguments of digest and export."""
 
     def judge(result):
         seen = json.loads(result.output())["sha256"]
@@ -43,8 +43,8 @@ def same_digest(context, name, host, device, seconds=300):
 
 
 def difference(context, host, device):
-    """Exports the same samples on both and describes, for each array that differs, the number of differing values, and
-    sample id, index and both values of the first one."""
+    """Exports the same samples on both devices. For each array that differs, describes the number of different values,
+    and the sample id, index and both values of the first one."""
     files = context.folder / "host.npz", context.folder / "device.npz"
     for arguments, file in zip((host, device), files):
         if context.run([context.program, "export", *arguments, "--out", file], "export").returncode != 0:
@@ -64,11 +64,11 @@ def difference(context, host, device):
         different = [i for i in range(len(a)) if a[i] != b[i]]
         at = different[0]
         row, *index = next(itertools.islice(itertools.product(*map(range, shape)), at, None))
-        if name == "x" and offsets:  # rows of sets are items: find the sample of the item
+        if name == "x" and offsets:  # rows of sets are items: find the item's sample
             row = bisect.bisect_right(offsets, row) - 1
         sample = f"{ids[row] if row < len(ids) else row}{f' at {index}' if index else ''}"
         x, y = array(code, expected)[at], array(code, seen)[at]
-        spacing = max(2**29 * math.ulp(x), 2**-149)  # of f32; math.ulp is the spacing of f64
+        spacing = max(2**29 * math.ulp(x), 2**-149)  # spacing of f32; math.ulp is the spacing of f64
         ulps = f", {abs(x - y) / spacing:.0f} ulp" if code == "f" else ""
         words.append(f"{name}: {len(different)} of {len(a)} values differ, first in sample {sample}: "
                      f"host {x!r}, device {y!r}{ulps}")  # fmt: skip

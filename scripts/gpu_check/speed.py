@@ -1,4 +1,4 @@
-"""Rates with the state of the device, and the same training step in PyTorch and JAX."""
+"""Measures rates, with the state of the device, and the same training step in PyTorch and JAX."""
 
 import importlib.util
 import json
@@ -11,7 +11,7 @@ from gpu_check.running import Check, NotMade
 STATE = ["clocks.sm", "clocks.mem", "power.draw", "temperature.gpu", "clocks_throttle_reasons.active",
          "utilization.gpu"]  # fmt: skip
 QUICK_ROWS = "^(shapes|noise)$"
-# The smallest runs that show that the benchmarks work.
+# The smallest runs that show whether the benchmarks work.
 TINY = {
     "generators": ["--filter", "^(shapes|ee_mumu)$", "--batch", 64, "--size", 32, "--repeats", 2],
     "train": ["--filter", "^mlp"],
@@ -54,7 +54,7 @@ def rates(context):
 
 
 def peers(context):
-    """The peers' rates, compared with the rates of the section before."""
+    """The peers' rates, compared with the rates of the previous section."""
 
     def judge(result):
         if result.returncode == PEER_HAS_NO_GPU:

@@ -12,15 +12,15 @@ from gpu_check.running import Check, Failed, NotMade
 
 FILES = "cifar10_transfer.yaml"
 TRAINING = ["quickstart.yaml", "ee_mumu.yaml", FILES]  # generated images, events, and a mixture with files
-# A budget in GiB that is smaller than the artificial images, and the shortest ring, whose rows are reused at once.
+# A memory budget (GiB) below the size of the artificial images, and the shortest ring, whose rows are reused at once.
 STREAMED = ["data.sources.1.budget=0.0001", "data.sources.1.ahead=2"]
 CENSUS = re.compile(r"step graph: ((\d+) kernels?, .* on the device, (\d+) host transfers?)")
-SEEDS = (1, 2, 3)  # --quick takes only the first, and a few steps
+SEEDS = (1, 2, 3)  # --quick uses only the first one, for a few steps
 STUDENT_T = 4.604  # two-sided 1 % of Student's t with 2 (3 - 1) = 4 degrees of freedom
 
 
 def image_set(context):
-    """Folders of different images with the names that FILES expects of CIFAR-10."""
+    """Folders of artificial images with the names that FILES expects for CIFAR-10."""
     root = context.folder.parent / "images"
     for split, label in itertools.product(("train", "test"), range(10) if not root.is_dir() else ()):
         folder = root / f"cifar10-{split}.tar/{split}/class{label}"
@@ -36,7 +36,7 @@ def train(context, config, *words):
 
 
 def short(context, precision="bf16"):
-    """Settings of a run that only has to finish."""
+    """Settings for a run that only has to finish."""
     return [f"train.steps={context.steps}", f"eval.samples={64 if context.quick else 512}", f"precision={precision}"]
 
 
@@ -105,12 +105,12 @@ def resuming(context):
 
 
 def accuracy(context):
-    """Runs the whole quickstart in both precisions. The means of three seeds must not differ by more than chance
-    allows in 99 of 100 cases."""
+    """Runs the whole quickstart in both precisions. The means of three seeds must differ by no more than chance
+    explains in 99 of 100 cases."""
     seen = {"f32": [], "bf16": []}
 
     def keep(result):
-        """Keeps the accuracy on the first source in the last evaluation of the run that the loop has started."""
+        """Stores the accuracy on the first source in the last evaluation of the loop's current run."""
         result.output()
         lines = (context.folder / "run/metrics.jsonl").read_text().splitlines()
         last = [json.loads(line) for line in lines if '"evaluation"' in line][-1]

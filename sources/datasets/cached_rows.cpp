@@ -54,7 +54,7 @@ class CachedRows::Tier {
   std::uint64_t bytes() const { return table_bytes() + aligned(end()); }
   std::uint64_t row_bytes(std::size_t slot) const { return ends_[slot] - begin(slot); }
 
-  /// `memory` [bytes()]: of this process.
+  /// `memory` [bytes()]: memory of this process.
   void open(std::span<std::byte> memory) {
     memory_ = memory;
     std::ranges::fill(memory_.first(table_bytes()), std::byte{0});
@@ -73,7 +73,7 @@ class CachedRows::Tier {
     memory_ = file_->memory();
   }
 
-  /// True once for each row among all processes: the caller must then put() it.
+  /// Among all processes, true once per row: the caller that gets true must then put() the row.
   bool claim(std::size_t slot) {
     std::uint32_t expected = kEmpty;
     return state(slot).compare_exchange_strong(expected, kFilling);
@@ -118,7 +118,7 @@ class CachedRows::Tier {
 
   CacheTier settings_;
   std::vector<std::int64_t> rows_;
-  std::vector<std::uint64_t> ends_;  ///< ends of the rows, from the beginning of the first
+  std::vector<std::uint64_t> ends_;  ///< ends of the rows, relative to the start of the first
   std::optional<SharedFile> file_;
   std::span<std::byte> memory_;  ///< all bytes, or the table of rows on disk
 };
@@ -186,7 +186,7 @@ CachedRows::CachedRows(std::unique_ptr<Dataset> data, Options options)
                         human_bytes(tier->bytes())),
             fmt::format("its limit is {}", human_bytes(static_cast<std::uint64_t>(limit))),
             fmt::format("set fraction: {:.2g}, or a higher limit",
-                        // Rounded down, and less if the rows differ in size.
+                        // Rounded down, with 5 % to spare for rows of different sizes.
                         std::floor(95 * settings.fraction * limit / bytes) / 100)});
     for (std::size_t slot = 0; slot < tier->rows().size(); ++slot) {
       const auto row = static_cast<std::size_t>(tier->rows()[slot]);
@@ -242,7 +242,7 @@ void CachedRows::hold(std::span<std::byte> memory) {
   for (const auto& tier : tiers_) fill(*tier);
 }
 
-/// Every rank of the node begins at another row.
+/// Every rank of the node begins at a different row.
 void CachedRows::fill(Tier& tier) {
   const auto count = static_cast<std::int64_t>(tier.rows().size());
   const bool shared = tier.settings().medium != CacheMedium::ram;

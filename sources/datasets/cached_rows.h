@@ -1,8 +1,8 @@
 // A data set with some or all of its rows in faster storage. Used by streamed sources; host only.
 //
-// Each row belongs to one tier at most, by a hash of its number. hold() fills the tiers; the ranks
-// of a node fill those that they share together, and a row that another rank has not filled yet is
-// read from the data set.
+// Each row belongs to at most one tier, chosen by a hash of its number. hold() fills the tiers; the
+// ranks of a node fill their shared tiers together. A row that another rank has not finished
+// filling is read from the data set.
 #pragma once
 
 #include "sources/datasets/dataset.h"
@@ -47,12 +47,12 @@ class CachedRows final : public Dataset {
     std::vector<CacheTier> tiers;
     std::string where;  ///< "train.yaml:3: source 'photos'", for messages
     NodeRanks node;
-    std::string key;  ///< the same for the same rows on all ranks of a node
+    std::string key;  ///< identical for the same rows on all ranks of a node
     int threads = 1;
     std::function<void(std::int64_t)> filled = {};  ///< receives the number of rows done
   };
   /// Chooses the rows of each tier and measures them. Errors: config if a tier is larger than its
-  /// limit, or encodes rows that are not encoded.
+  /// limit, or if it is to hold encoded rows and the data set has none.
   CachedRows(std::unique_ptr<Dataset> data, Options options);
   ~CachedRows() override;
 
@@ -76,8 +76,8 @@ class CachedRows final : public Dataset {
   bool encoded() const override { return data_->encoded(); }
   std::uint64_t encoded_bytes(std::int64_t row) const override { return data_->encoded_bytes(row); }
   std::uint64_t held_bytes() const override;
-  /// Opens and fills the tiers. Errors: data if a row is damaged, or a file has changed since its
-  /// size was measured; runtime if there is no room; Interrupted after a signal.
+  /// Opens and fills the tiers. Errors: data if a row is damaged or if a file has changed since
+  /// its size was measured; runtime if there is no room; Interrupted after a signal.
   void hold(std::span<std::byte> memory) override;
   std::unique_ptr<RowReader> reader() const override;
 

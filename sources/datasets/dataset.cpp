@@ -2,6 +2,7 @@
 
 #include "core/signals.h"
 #include "core/text/plural.h"
+#include "kernels/runtime/memory_nodes.h"
 #include "sources/datasets/stored_rows.h"
 
 #include <fmt/format.h>
@@ -97,7 +98,12 @@ void for_each_row(const Dataset& data, int threads, std::int64_t begin, std::int
   };
   const auto helpers = std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(1, end - begin));
   std::vector<std::jthread> pool;
-  for (std::int64_t t = 1; t < helpers; ++t) pool.emplace_back(run, false);
+  for (int t = 1; t < helpers; ++t) {
+    pool.emplace_back([&run, t] {
+      bind_to_memory_node(t);
+      run(false);
+    });
+  }
   run(static_cast<bool>(begun));
   pool.clear();  // joins
   if (failure) std::rethrow_exception(failure);

@@ -21,7 +21,7 @@ namespace wellspring {
 struct RowLayout {
   SampleLayout sample;
   ElementType type = ElementType::u8;  ///< u8: image, HWC; f32: event or set (stored_numbers)
-  /// Images differ in size and fit into that of `sample`; the row ends with a StoredFrame.
+  /// True: images differ in size but fit into `sample`; each row ends with a StoredFrame.
   bool own_sizes = false;
   friend bool operator==(const RowLayout&, const RowLayout&) = default;
   std::int64_t bytes() const;
@@ -67,25 +67,25 @@ class Dataset {
   virtual void read_targets(std::int64_t row, float* out) const;
   /// Origin of a row, for messages: "dir/train/cat/1.jpg", "x.npy: row 17".
   virtual std::string location(std::int64_t row) const = 0;
-  /// location() with the canonical path: equal for the same row of the same file.
+  /// location() with the canonical path: identical for the same row of the same file.
   virtual std::string place(std::int64_t row) const = 0;
   /// Text for the start of a run: "500 images of 10 classes, 32x32, from x.npy", and omitted rows.
   virtual std::string summary() const = 0;
   /// Advice for messages if the size of rows differs from `size`.
   virtual std::string size_advice(ImageSize size) const = 0;
   virtual std::unique_ptr<RowReader> reader() const = 0;
-  /// True if rows must be decoded: the data set is one of image files.
+  /// True if rows must be decoded, because the data set consists of image files.
   virtual bool encoded() const { return false; }
-  /// True if a row is the pixels of its file, 8-bit RGB, which nothing resizes or converts.
+  /// True if rows are the 8-bit RGB pixels of their files, neither resized nor converted.
   virtual bool is_verbatim() const { return false; }
   /// Only if encoded(): size of a row's file. Data error: it cannot be opened.
   virtual std::uint64_t encoded_bytes(std::int64_t row) const;
-  /// True if an export scaled the values as its run's `normalise` says.
+  /// True if an export has already scaled the values, by the `normalise` of its run.
   virtual bool normalised() const { return false; }
   /// Host memory, in bytes, that the set needs for rows that it cannot read in place.
   virtual std::uint64_t held_bytes() const { return 0; }
   /// Reads these rows into `memory` [held_bytes()], which must outlive all readers. Call it before
-  /// making readers: otherwise the first one allocates memory. Throws data errors if damaged.
+  /// making readers: otherwise the first one allocates memory. Data error: a row is damaged.
   virtual void hold(std::span<std::byte> /*memory*/) {}
 };
 
@@ -100,7 +100,7 @@ void for_each_row(const Dataset& data, int threads, std::int64_t begin, std::int
 std::vector<std::int64_t> first_of_each_class(std::span<const std::int32_t> labels,
                                               std::int64_t limit_per_class);
 
-/// "10 classes", or "256 classes (245 without samples)": a stray label is then seen in the plan.
+/// "10 classes", or "256 classes (245 without samples)", so that the plan reveals a stray label.
 std::string summary_of_classes(const Dataset& data);
 
 }  // namespace wellspring

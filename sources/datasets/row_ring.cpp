@@ -1,6 +1,7 @@
 #include "sources/datasets/row_ring.h"
 
 #include "core/measure/trace.h"
+#include "kernels/runtime/memory_nodes.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -38,7 +39,10 @@ void RowsAhead::seek(std::int64_t entry, std::int64_t end) {
   failure_ = nullptr;
   std::fill(held_.begin(), held_.end(), -1);
   while (threads_.size() < static_cast<std::size_t>(thread_count_)) {
-    threads_.emplace_back([this] { work(); });
+    threads_.emplace_back([this, thread = static_cast<int>(threads_.size())] {
+      bind_to_memory_node(thread);
+      work();
+    });
   }
   work_.notify_all();
 }
@@ -111,7 +115,7 @@ void RowsAhead::work() {
   }
 }
 
-/// Steps listed ahead of the current one when a ring reads a part of every batch.
+/// How far ahead a ring lists steps if it reads a part of every batch.
 constexpr std::uint64_t kListedBatches = 2;  // times `ahead`
 
 RowRing::RowRing(Device device, const Dataset& data, int threads, Memory memory,
@@ -171,13 +175,13 @@ void RowRing::list_further(std::uint64_t current) {
   }
 }
 
-/// The last step before `current` that reads device rows that the copy of `step` will overwrite;
-/// `current` if there is no such step. Steps before the first one of this pass are done.
+/// The last step before `current` whose device rows the copy of `step` will overwrite; `current` if
+/// there is no such step. All steps from before the last restart are done.
 std::uint64_t RowRing::last_reader(std::uint64_t current, std::uint64_t step) {
   if (!sequence_.whole()) {  // a step uses at most its share of rows and places
     return step >= first_step_ + ahead_ ? step - ahead_ : current;
   }
-  // These device rows held the entries `rows` earlier.
+  // These device rows held the entries that come `rows` before the new ones.
   const std::int64_t overwritten = start(step + 1) - memory_.rows;
   if (start(step) == start(step + 1) || first_entry_ >= overwritten) return current;
   std::uint64_t reader = current;

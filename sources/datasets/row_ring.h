@@ -82,9 +82,9 @@ class RowRing {
   RowRing(Device device, const Dataset& data, int threads, Memory memory,
           const SlotAssignment& assignment, std::uint32_t source, int ahead);
 
-  /// Makes `stream` wait until the rows of `count` steps from `step` on are on the device, and starts
-  /// the copies of later steps that are ready. `count`: at most `ahead`. Steps must come in order; any
-  /// other step restarts the ring there.
+  /// Makes `stream` wait until the rows of `count` steps, starting at `step`, are on the device,
+  /// and starts the copies of later steps that are ready. `count`: at most `ahead`. Steps must come
+  /// in order; any other step restarts the ring there.
   void before_step(Stream& stream, std::uint64_t step, std::uint64_t count);
   void after_step(Stream& stream, std::uint64_t step, std::uint64_t count);
 

@@ -26,8 +26,8 @@ double percent_of(std::int64_t row) {
   return static_cast<double>(z >> 11) * 0x1p-53 * 100;
 }
 
-/// A set of fewer rows is divided evenly: by the rank of the hash instead of its value, which would
-/// give a part of 20 % of n rows a standard deviation of 0.4 sqrt(n), 9 rows of 100 at this size.
+/// Smaller sets are divided evenly, by the rank of the hash. If the hash value decided, the size of
+/// a 20 % part of n rows would have a standard deviation of 0.4 sqrt(n): 100 +- 9 rows for n = 500.
 constexpr std::int64_t kFewestByHash = 500;
 
 /// Evenly spaced values in (0, 100) for the rows of a small set, in the order of percent_of.

@@ -1,5 +1,5 @@
-// A view of some rows of a data set that is itself a data set, so that one file can serve training
-// and evaluation with disjoint rows. Used by sources; host only.
+// A view of some rows of a data set. It is a data set too, so that one file can serve training and
+// evaluation with disjoint rows. Used by sources; host only.
 #pragma once
 
 #include "core/config/params.h"

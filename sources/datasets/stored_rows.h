@@ -17,7 +17,7 @@ WS_INLINE constexpr std::int64_t stored_numbers(const SampleLayout& layout) {
   return layout.elements() + layout.globals + (layout.kind == SampleKind::set ? 1 : 0);
 }
 
-/// Size of an image that is smaller than its row: two 16-bit numbers at the end of the row, low byte
+/// Size of an image that is smaller than its row: two 16-bit numbers at the row's end, low byte
 /// first. The pixels begin the row, without gaps; the bytes after them are 0.
 struct StoredFrame {
   static constexpr std::int64_t kBytes = 4;
@@ -40,7 +40,7 @@ struct StoredRows {
   const float* latents = nullptr;        ///< [rows, latent_count], by sample id
   const float* targets = nullptr;        ///< [rows, target_count], by sample id
   std::int32_t latent_count = 0, target_count = 0;
-  std::uint64_t period = 0;  ///< rows of the ring; 0: bytes holds every row, by sample id
+  std::uint64_t period = 0;  ///< rows of the ring; 0: `bytes` holds all rows, by sample id
   /// [period] If a rank has only a part of every batch: row of the n-th sample, at n % period.
   /// Null: the row is n % period.
   const std::int32_t* places = nullptr;

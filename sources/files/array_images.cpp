@@ -90,7 +90,7 @@ void ArrayImages::read(const NumberArray& array, std::int64_t row, const std::st
 
 namespace {
 
-/// Index of the one in each row of a one-hot array.
+/// Index of the 1 in each row of a one-hot array.
 std::vector<std::int64_t> read_one_hot(const ArrayInput& file, const NumberArray& array) {
   const std::int64_t classes = array.shape()[1];
   std::vector<double> row(static_cast<std::size_t>(classes));

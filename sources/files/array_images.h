@@ -13,7 +13,7 @@
 
 namespace wellspring {
 
-/// Advice in errors on pixels outside the range.
+/// Advice in errors about pixels outside the range.
 inline constexpr const char* kRangeAdvice =
     "set range: -1..1 or 0..255 if that is the range of all values; standardised images have no "
     "such range: undo it, x * std + mean, or scale, (x - x.min()) / (x.max() - x.min()); runs "

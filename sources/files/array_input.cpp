@@ -64,7 +64,7 @@ class NpyInput final : public ArrayInput {
  public:
   explicit NpyInput(const std::filesystem::path& path)
       : ArrayInput(path), names_{path.filename().string()} {}
-  /// The data set's own array; others are not searched for.
+  /// Only the data set's own array; other arrays are not searched for.
   const std::vector<std::string>& names() const override { return names_; }
   bool has(std::string_view name) const override {
     return (name.ends_with(".npy") || is_idx_name(name)) &&

@@ -18,7 +18,7 @@
 
 namespace wellspring {
 
-/// Numbers of any type with at least one dimension, read on demand.
+/// An array of numbers of any type, with at least one dimension; read on demand.
 class NumberArray {
  public:
   explicit NumberArray(Hdf5Array array);

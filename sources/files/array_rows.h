@@ -1,4 +1,4 @@
-// Rows and labels in arrays of numbers: common part of the formats of array files. Host only.
+// Rows and labels in arrays of numbers: the common part of all array formats. Host only.
 #pragma once
 
 #include "sources/datasets/dataset.h"
@@ -11,8 +11,8 @@
 
 namespace wellspring {
 
-/// Layout of the rows of an array [rows, features] of numbers; empty for any other shape.
 inline constexpr std::int64_t kMostFeatures = std::int64_t{1} << 17;  ///< per event
+/// Layout of the rows of an array [rows, features] of numbers; empty for any other shape.
 std::optional<RowLayout> event_layout_of(const std::vector<std::int64_t>& shape);
 
 /// Describes a stored number that is not finite as f32, for messages.
@@ -54,7 +54,7 @@ class ArrayRows : public Dataset {
   void set_labels(const std::vector<std::int64_t>& labels, const std::string& source,
                   const ClassNaming& naming, const std::vector<std::string>& known = {});
   const std::filesystem::path& path() const { return path_; }
-  /// Index in the array of the set's row `row`.
+  /// Index, in the stored array, of row `row` of this data set.
   std::int64_t stored(std::int64_t row) const { return rows_[static_cast<std::size_t>(row)]; }
   /// Throws an error (data) with row and feature if a value is not finite.
   void require_finite(std::int64_t row, const float* values) const;

@@ -1,4 +1,4 @@
-// The meaning of names of files, folders and arrays. Used by the formats of array files and by surveys of
+// The meaning of file, folder and array names. Used by the formats of array files and by surveys of
 // files; host only.
 #pragma once
 

@@ -9,10 +9,10 @@ namespace wellspring {
 
 /// How to make the stored image upright, 1 to 8 (JEITA CP-3451, Exif 2.3, tag 0x0112): 1 none; 2
 /// mirror left-right; 3 rotate 180 degrees; 4 mirror top-bottom; 5 transpose; 6 rotate 90 degrees
-/// clockwise; 7 mirror at the other diagonal; 8 rotate 90 degrees anticlockwise.
+/// clockwise; 7 transpose along the other diagonal; 8 rotate 90 degrees anticlockwise.
 using Orientation = std::uint8_t;
 
-/// True if the upright image has width and height exchanged.
+/// True if the upright image has its width and height exchanged.
 constexpr bool exchanges_sides(Orientation orientation) {
   return orientation >= 5 && orientation <= 8;
 }

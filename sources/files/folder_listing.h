@@ -22,7 +22,7 @@ struct FolderListing {
     Trouble trouble = Trouble::file;
     std::string problem, why;  ///< as in ErrorText, without the path
   };
-  /// Paths in the requested folder, sorted by the bytes of their names; folders precede contents.
+  /// Paths in the requested folder, sorted bytewise by name; folders precede their contents.
   std::vector<std::string> files, folders;
   std::vector<Unusable> unusable;
 };

@@ -78,7 +78,7 @@ const DatasetFormat& find_format(const std::string& name, const ConfigLocation& 
 }
 
 bool names_dataset(const std::filesystem::path& path) {
-  std::error_code unreadable;  // then it is not a folder
+  std::error_code unreadable;  // an unreadable path is not a folder
   return std::filesystem::is_directory(path, unreadable) ||
          std::ranges::any_of(format_registry(),
                              [&](const auto& format) { return format.matches(path); });

@@ -71,7 +71,7 @@ bool run_png(PngJob& job) {
   }
   png_set_read_fn(png, &job, png_feed);
   // Skips all chunks except pixels: for texts, profiles and suggested palettes, libpng would
-  // allocate the size that they claim, 2 GiB in a file of 40 bytes, and only warn.
+  // allocate whatever size they claim (2 GiB in a 40-byte file) and only warn.
   png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_read_info(png, info);
   const int type = png_get_color_type(png, info);

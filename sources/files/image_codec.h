@@ -53,7 +53,7 @@ class ImageDecoder {
   /// True if these bytes, possibly a prefix of the file, suffice for header().
   bool has_header(std::span<const std::uint8_t> encoded) const;
   /// Writes height x width x 3 bytes to `rgb`. Greyscale is repeated over the channels, alpha is
-  /// dropped, 16 bits are scaled to 8, CMYK inks are multiplied: R = (255 - C)(255 - K) / 255.
+  /// dropped, 16 bits are scaled to 8, and CMYK inks are multiplied: R = (255 - C)(255 - K) / 255.
   /// Throws ImageError for any damage, even a warning.
   void decode(std::span<const std::uint8_t> encoded, const ImageHeader& header, std::uint8_t* rgb);
 

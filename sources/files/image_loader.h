@@ -22,8 +22,8 @@ struct ImageRules {
   bool convert = false;                             ///< accept images that are not 8-bit RGB
   ExifRotation rotation = ExifRotation::apply;
   ImageSize resize;                ///< not given: off
-  int canvas = 0;                  ///< side of the square that holds a row's image; 0: off, and
-                                   ///< without `resize` all images have one size
+  int canvas = 0;                  ///< side of the square that holds a row's image; 0: off; then
+                                   ///< all images have one size unless `resize` is given
   SampleShape shape;               ///< shape of every row; see measure()
   std::int64_t measured_from = 0;  ///< image that gave `shape`
   bool labelled = true;            ///< false: settings are on the command line; for messages
@@ -42,8 +42,8 @@ class ImageLoader final : public RowReader {
 
   /// Shape of image `image` under the rules, for `rules.shape`. Errors: the same as for read().
   SampleShape measure(std::int64_t image);
-  /// Decodes into `row` [shape], with a StoredFrame after it on a canvas. Errors (data): unreadable,
-  /// damaged, too large, not RGB, size.
+  /// Decodes into `row` [shape]; with a canvas, a StoredFrame follows. Errors (data): unreadable,
+  /// damaged, too large, not RGB, wrong size.
   void read(std::int64_t image, std::uint8_t* row) override;
   void read_encoded(std::int64_t image, std::vector<std::uint8_t>& bytes) override;
   void decode(std::int64_t image, std::span<const std::uint8_t> encoded,
@@ -73,7 +73,7 @@ class ImageLoader final : public RowReader {
   const ImageRules& rules_;
   ImageDecoder decoder_;
   ImageResizer resizer_;
-  std::vector<std::uint8_t> encoded_, decoded_, resized_;  ///< grow to the largest image, then stay
+  std::vector<std::uint8_t> encoded_, decoded_, resized_;  ///< as large as the largest image so far
 };
 
 }  // namespace wellspring

@@ -49,7 +49,7 @@ struct Record {
     refuse("no feature for " + key, key);
   }
 
-  /// A number of pixels or channels: the first of these features; 0 without one.
+  /// A number of pixels or channels: the first of these features that exists; otherwise 0.
   std::int64_t extent(std::span<const char* const> names) const {
     constexpr std::int64_t kMost = 1'000'000;  // longest side in image_codec.cpp
     for (const char* name : names) {
@@ -65,10 +65,10 @@ struct Record {
   }
 };
 
-/// The header of a PGM or PPM with the pixels `bytes`, if they are raw; "" for an image file.
-/// TensorFlow's converters of MNIST, CIFAR and ImageNet use these names of features. The number of
-/// bytes decides, because `image_raw` holds image files in TensorFlow's own tutorial; other features
-/// hold raw pixels only if the bytes do not begin like an image file.
+/// The header of a PGM or PPM whose pixels are `bytes`, if they are raw; "" for an image file.
+/// TensorFlow's converters of MNIST, CIFAR and ImageNet use these feature names. For names that end
+/// in "raw", the number of bytes decides, because `image_raw` holds image files in TensorFlow's own
+/// tutorial; other features hold raw pixels only if they do not begin like an image file.
 std::string raw_head(const Record& record, const std::string& name, Bytes bytes) {
   constexpr std::array kHeights = {"height", "image/height"}, kWidths = {"width", "image/width"};
   constexpr std::array kDepths = {"depth", "image/depth", "channels", "image/channels"};
@@ -98,7 +98,7 @@ std::string raw_head(const Record& record, const std::string& name, Bytes bytes)
 }  // namespace
 
 ImageSet ImageSet::open_records(const ShardOptions& options) {
-  // Names of TensorFlow and TFDS, and of raw pixels.
+  // Names used by TensorFlow and TFDS, and names of raw pixels.
   constexpr std::array kImages = {"image/encoded", "image", "image_raw", "image/raw"};
   constexpr std::array kLabels = {"image/class/label", "label"};
   ImageSet set;

@@ -33,7 +33,7 @@ std::vector<std::string> parts_of(const std::string& path) {
   return parts;
 }
 
-/// Names of files that file systems and archivers leave in folders.
+/// True for files that file systems and archivers leave in folders. `parts`: parts of the path.
 bool is_hidden(const std::vector<std::string>& parts) {
   return std::any_of(parts.begin(), parts.end(), [](const std::string& part) {
     return part.starts_with(".") || part == "__MACOSX";
@@ -230,8 +230,8 @@ ImageSet ImageSet::open(const ImageSetOptions& options) {
   return set;
 }
 
-/// The images among the files (of the split, if any); counts other files. Lists the folders of
-/// skipped images, because an archive may not.
+/// The images among the files (of the split, if any); counts other files. Adds the folders of
+/// skipped images to the listing, because an archive may not list them.
 std::vector<ImageSet::Candidate> ImageSet::pick_images(Listing& listing,
                                                        const ImageSetOptions& options) {
   const std::string& split = options.split;

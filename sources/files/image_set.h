@@ -1,6 +1,6 @@
-// A set of labelled images: a folder with one subfolder per class, a tar or zip archive of one, or
-// the tar shards of a WebDataset, or TFRecord files. Used by formats folder, tar, zip, webdataset and
-// tfrecord; host only.
+// A set of labelled images: a folder with one subfolder per class, a tar or zip archive of such a
+// folder, the tar shards of a WebDataset, or TFRecord files. Used by formats folder, tar, zip,
+// webdataset and tfrecord; host only.
 //
 //     root/[split/]class/name.jpg
 #pragma once
@@ -44,9 +44,9 @@ struct ImageSetOptions {
 /// Options of tar shards and of records.
 struct ShardOptions {
   std::filesystem::path path = {};  ///< a shard, a folder of shards, or "train-{0000..0127}.tar"
-  /// Extension of the image; "": any, if a sample has one image. Feature of a record.
+  /// Extension (records: feature) of the image. "": any extension, if a sample has one image.
   std::string image = {};
-  /// Extension of the label's member; "json.KEY": a value in a .json. Feature of a record.
+  /// Extension (records: feature) of the label. "json.KEY": a value in a .json member.
   std::string label = "cls";
   std::filesystem::path classes = {};  ///< names of the classes, by label; empty: see open_shards
   std::int64_t limit_per_class = 0;
@@ -55,30 +55,30 @@ struct ShardOptions {
   std::function<void(std::int64_t)> watch = {};
 };
 
-/// Images of folders are sorted by class, folder and name (bytes); images of shards keep their order.
+/// Folder images are sorted by class, folder and name (bytewise); shard images keep their order.
 class ImageSet {
  public:
   /// Lists the files without reading images. Without a split, a single folder around all class
   /// folders is skipped (with Subfolders::refuse). If an archive `dir/a-b.tar` (or .zip) is missing
   /// but `dir/a-b` or `dir/b` is a folder, the folder is used instead. If `path` is a folder
   /// without a subfolder `split`, its `split.tar` or its only `*-split.tar` is used. Errors (data):
-  /// nothing found, no classes, a class without images, a damaged archive, a duplicate name; with
-  /// OnError::fail also images in a format that is not read, broken links, links to a parent
+  /// nothing found, no classes, a class without images, a damaged archive, a duplicate name. With
+  /// OnError::fail, also images in a format that is not read, broken links, links to a parent
   /// folder, folders that cannot be listed, and pipes, sockets and devices with an image's name.
   /// Throws Interrupted after a signal.
   static ImageSet open(const ImageSetOptions& options);
 
   /// Lists the samples of a WebDataset: consecutive members of a shard with the same name up to the
-  /// first dot. If all labels are whole numbers, they are the labels, and class i is named "i"; else
-  /// the classes are the sorted texts. Source: WebDataset's tariterators.py. Errors (data): as
+  /// first dot. If all labels are whole numbers, they are used, and class i is named "i"; otherwise
+  /// the classes are the sorted texts. Source: WebDataset's tariterators.py. Errors (data): as for
   /// open(); a sample with no image or label, or with two; a label that `classes` does not have.
   static ImageSet open_shards(const ShardOptions& options);
 
-  /// The same for TFRecord files, whose records (tf.train.Example) hold an image file and a label
-  /// each. `image` and `label` name features, "" those that TensorFlow and TFDS write. An image can
-  /// also be raw: height * width * depth bytes, with these numbers in features; it is then read as a
-  /// PGM (depth 1) or PPM (depth 3). Reads every record once. Errors (data): as open_shards() and
-  /// read_tfrecords(); raw pixels with a wrong number of bytes; empty files.
+  /// The same for TFRecord files, whose records (tf.train.Example) each hold an image file and a
+  /// label. `image` and `label` name features; "" selects the names that TensorFlow and TFDS write.
+  /// An image can also be raw: height * width * depth bytes, with these numbers in features; it is
+  /// then read as a PGM (depth 1) or PPM (depth 3). Reads every record once. Errors (data): as for
+  /// open_shards() and read_tfrecords(); raw pixels with a wrong number of bytes; empty files.
   static ImageSet open_records(const ShardOptions& options);
 
   std::int64_t size() const { return static_cast<std::int64_t>(images_.size()); }

@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kLongestLabel = std::uint64_t{1} << 20;  ///< bytes, also of a .json
+constexpr std::uint64_t kLongestLabel = std::uint64_t{1} << 20;  ///< bytes, also for a .json
 constexpr std::size_t kLongestName = 1024;
 constexpr std::int64_t kMostClasses = std::int64_t{1} << 20;
 

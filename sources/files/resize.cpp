@@ -6,8 +6,8 @@
 namespace wellspring {
 namespace {
 
-/// Fraction bits of a weight. A pixel is at most 255 and weights add up to 1, so a sum fits into 31
-/// bits with one to spare.
+/// Fraction bits of a weight. A pixel is at most 255 and weights add up to 1, so a sum needs only
+/// 30 of the 31 bits.
 constexpr int kFraction = 22;
 
 std::uint8_t rounded(std::int32_t sum) {

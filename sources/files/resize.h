@@ -8,11 +8,11 @@
 
 namespace wellspring {
 
-/// Gives the same bytes as torchvision's Resize and CenterCrop on a Pillow image. Each output pixel is
-/// a mean weighted by a triangle whose half-width is an output pixel (or an input pixel, when
-/// enlarging). The horizontal pass comes first, and both passes round to bytes. Source:
-/// Pillow, Resample.c, before version 13, which swaps the passes of some narrow images. Keeps
-/// tables and rows, so each thread needs its own.
+/// Gives the same bytes as torchvision's Resize and CenterCrop on a Pillow image. Each output pixel
+/// is a mean weighted by a triangle whose half-width is an output pixel (or an input pixel, when
+/// enlarging). The horizontal pass comes first, and both passes round to bytes. Source: Pillow,
+/// Resample.c, before version 13, which swaps the passes of some narrow images. Keeps tables and
+/// rows, so each thread needs its own.
 class ImageResizer {
  public:
   /// Resizes to the smallest size with the same proportions that covers `to`, and crops in the
@@ -22,7 +22,7 @@ class ImageResizer {
   void resize(const std::uint8_t* rgb, FrameSize size, FrameSize to, std::uint8_t* out);
 
  private:
-  /// Resizes with the weights of both axes. `width`: of the input.
+  /// Resizes with the weights of both axes. `width`: width of the input.
   void run(const std::uint8_t* rgb, int width, std::uint8_t* out);
   /// Weights of one axis, in units of 2^-22: output i is the sum over j < count[i] of weight[i *
   /// most + j] * input[first[i] + j].

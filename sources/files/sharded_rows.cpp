@@ -158,7 +158,7 @@ class ShardedRows final : public Dataset {
           advice});
   }
 
-  /// Extends the ranges of the latents by the ranges of another shard.
+  /// Extends the ranges of the latents to include the ranges of another shard.
   void widen(const std::vector<LatentInfo>& others) {
     for (std::size_t i = 0; i < latents_.size(); ++i) {
       latents_[i].low = std::min(latents_[i].low, others[i].low);

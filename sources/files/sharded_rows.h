@@ -10,10 +10,10 @@
 namespace wellspring {
 
 /// Opens the files that `request.path` names (see shard_files) with `open`, and joins their rows in
-/// the order of the files. A single file is opened as it is. `limit_per_class` counts rows of all
-/// files. If the classes of a file are numbers without names, it may have fewer of them. Errors
-/// (data): as shard_files() and `open`; files whose rows differ in layout, classes, or names
-/// of features, globals, targets or latents.
+/// the order of the files. A single file is opened as it is. `limit_per_class` counts rows across
+/// all files. A file whose classes are numbers without names may have fewer classes than the
+/// others. Errors (data): as for shard_files() and `open`; files whose rows differ in layout,
+/// classes, or names of features, globals, targets or latents.
 std::unique_ptr<Dataset> open_sharded_rows(
     const DatasetRequest& request, bool (*is_shard)(const std::string& name),
     const std::function<std::unique_ptr<Dataset>(const DatasetRequest&)>& open);

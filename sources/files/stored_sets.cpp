@@ -18,7 +18,7 @@ bool are_features(std::int64_t count) {
   return count > 0 && count <= kMostFeatures;
 }
 
-/// Implements both read() overloads by one template, Sets::read_as.
+/// Implements both read() overloads with one template, Sets::read_as.
 template <class Sets>
 class ReadsBoth : public StoredSets {
  public:
@@ -99,7 +99,7 @@ class MaskedSets final : public ReadsBoth<MaskedSets> {
   }
   std::int64_t rows() const override { return places_.rows(); }
   int features() const override { return static_cast<int>(places_.shape()[2]) - 1; }
-  /// Names without the mask's. JetNet files do not name their columns, so these are built in.
+  /// Names of the features except the mask. They are built in: JetNet files do not name columns.
   std::vector<ValueInfo> names() const override {
     std::vector<ValueInfo> names = named_columns(places_, static_cast<std::size_t>(features()) + 1);
     if (!names.empty()) names.pop_back();

@@ -18,9 +18,9 @@ class StoredSets {
   virtual std::int64_t rows() const = 0;
   /// Number of features per item.
   virtual int features() const = 0;
-  /// Their names and units; empty if the file does not name them.
+  /// Names and units of the features; empty if the file does not name them.
   virtual std::vector<ValueInfo> names() const = 0;
-  /// Upper limit of the items per set.
+  /// Upper limit on the number of items per set.
   virtual std::int64_t most_items() const = 0;
   /// Writes the first items of a set, at most `room`, to `out` [room, features]; returns the set's
   /// full number of items. Errors (data).
@@ -28,7 +28,7 @@ class StoredSets {
   virtual std::int64_t read(std::int64_t row, std::int64_t room, double* out) const = 0;
 };
 
-/// Items [all, features]; set k has items offsets[k] to offsets[k + 1] - 1, as written by export in
+/// Items [all, features]; set k has items offsets[k] to offsets[k + 1] - 1, as in an export with
 /// layout columns. Errors (data): wrong shapes; offsets that do not rise from 0 to the item count.
 std::unique_ptr<StoredSets> open_ragged_sets(const ArrayInput& file, const std::string& items,
                                              const std::string& offsets);
@@ -37,7 +37,7 @@ std::unique_ptr<StoredSets> open_ragged_sets(const ArrayInput& file, const std::
 /// shape; other mask values are reported when their row is read.
 std::unique_ptr<StoredSets> open_masked_sets(const ArrayInput& file, const std::string& places);
 
-/// Units of the items of pulses.
+/// Units of the items in a file of pulses.
 struct PulseUnits {
   double length = 1;  ///< m
   double time = 1;    ///< ns

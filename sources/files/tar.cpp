@@ -59,7 +59,7 @@ std::optional<std::uint64_t> number_of(const Block& block, Field field) {
   return value;
 }
 
-/// Sum of all bytes of the header with the checksum field as blanks. Old programs summed signed
+/// Sum of all bytes of the header, with blanks in the checksum field. Old programs summed signed
 /// bytes; the standard advises accepting both.
 bool checksum_holds(const Block& block) {
   const auto stored = number_of(block, kChecksum);
@@ -185,7 +185,7 @@ class IndexReader {
     refuse_other_kinds(file_, {FileKind::tar}, "a tar or zip archive");
   }
 
-  /// Reads the header at position_. False at the end mark, a block of zeros.
+  /// Reads the header at position_. Returns false at the end mark, a block of zeros.
   bool next_header(Block& block) const {
     if (file_.size() < kBlock) no_archive();
     if (file_.size() < position_ + kBlock) cut_off("before its end mark");
@@ -224,7 +224,7 @@ class IndexReader {
       TarMember& member = members[i];
       if (const auto link = links_.find(i); link != links_.end()) {
         const auto target = files.find(link->second);
-        if (target == files.end()) continue;  // unknown or later target: stays `other`
+        if (target == files.end()) continue;  // unknown or later target: kind stays `other`
         const TarMember& file = members[target->second];
         member.kind = TarMemberKind::file;
         member.offset = file.offset;

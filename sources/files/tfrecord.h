@@ -15,8 +15,8 @@
 
 namespace wellspring {
 
-/// Passes the records of a file in order, each with its offset in the file, to `take`; the next
-/// record overwrites it. Memory use is that of the longest record, at most 256 MiB. Errors (data):
+/// Passes the records of a file in order, each with its offset in the file, to `take`; each record
+/// overwrites the previous one. Uses memory for the longest record, at most 256 MiB. Errors (data):
 /// truncated, wrong checksum, longer record, compressed file. Throws Interrupted after a signal.
 void read_tfrecords(const InputFile& file,
                     const std::function<void(Bytes record, std::uint64_t offset)>& take);

@@ -112,7 +112,7 @@ std::vector<LatentInfo> describe(const std::vector<ValueInfo>& names,
   return columns;
 }
 
-/// True if a source of the exported configuration has numbers as `normalise`.
+/// True if a source of the exported configuration gives `normalise` as numbers.
 bool is_normalised(const Json& data) {
   const auto section = [](const Json& object, const char* key) {
     const auto found = object.is_object() ? object.find(key) : object.end();

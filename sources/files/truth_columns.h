@@ -16,7 +16,7 @@ struct ExportedMeaning {
   std::vector<LatentInfo> latents;
   std::vector<ValueInfo> features, globals, targets;
   int most_items = 0;       ///< maximum items per set; 0: unknown
-  bool normalised = false;  ///< a run scaled the values before it exported them; any sources
+  bool normalised = false;  ///< a run scaled the values before exporting; also for several sources
 };
 /// Error (data): the metadata is not JSON.
 ExportedMeaning read_meaning(const ArrayInput& file);
@@ -27,11 +27,11 @@ struct TruthColumns {
   std::vector<float> values;  ///< [rows, columns]
 
   void read(std::int64_t row, float* out) const;
-  /// Appends the columns of `more`, for the same rows. Errors (data) on duplicates name `file`.
+  /// Appends the columns of `more`, for the same rows. Error (data), naming `file`: duplicates.
   void append(const TruthColumns& more, const ArrayInput& file);
 };
 
-/// Names from the array's attribute `columns`, units from `units`; empty unless there are `width`.
+/// Names from attribute `columns`, units from `units`; empty unless the number of names is `width`.
 std::vector<ValueInfo> named_columns(const NumberArray& array, std::size_t width);
 
 /// Reads array `name`, [rows] or [rows, columns], of finite numbers. Columns take their names from

@@ -9,7 +9,7 @@
 
 namespace wellspring {
 
-/// Reads the first `most` bytes at most; verifies the checksum if that is the whole member. Data
+/// Reads at most the first `most` bytes; verifies the checksum if that is the whole member. Data
 /// errors, prefixed with `location`: damaged, encrypted, or neither stored nor deflated.
 void read_zip_member(const InputFile& archive, const ZipEntry& entry, const std::string& location,
                      std::vector<std::uint8_t>& bytes, std::uint64_t most = UINT64_MAX);

@@ -1,6 +1,6 @@
 // Assigns a source and a sample to each row of a step's global batch; a rank evaluates only the
-// rows of its share. Called by the recorded step on the device and, with equal results, by reading
-// threads on the host. Host and device.
+// rows of its share. Called by the recorded step on the device and, with identical results, by
+// reading threads on the host. Host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -15,12 +15,12 @@ namespace wellspring {
 
 /// View v of the source's n-th sample has the ordinal n + v * kViewOrdinals. So every view has its
 /// own augmentation and dropout, and view 0 equals the sample of a run with one view. No source
-/// yields this number of samples in a run.
+/// yields this many samples in a run.
 inline constexpr std::uint64_t kViewOrdinals = std::uint64_t{1} << 48;
 /// Maximum number of views per sample.
 inline constexpr std::uint32_t kMostViews = 8;
 
-/// The number of samples that the source yielded before the slot's.
+/// The number of samples that the source yielded before this slot's sample.
 WS_INLINE constexpr std::uint64_t sample_number(const Slot& slot) {
   return slot.ordinal % kViewOrdinals;
 }
@@ -33,7 +33,7 @@ struct SlotAssignment {
   std::uint64_t steps = 0;  ///< length of the run; later steps repeat the shares of the last step
   Share share = Share::whole(1);
   std::uint32_t sources = 1;
-  std::uint32_t views = 1;  ///< rows per sample; divides the share's first row and rows
+  std::uint32_t views = 1;  ///< rows per sample; divides the share's first row and row count
   std::uint64_t seed = 0;   ///< key of the order of rows within a batch
   SampleOrder order[kMaxSources];
 
@@ -80,7 +80,7 @@ struct SlotAssignment {
   }
 };
 
-/// The first node that makes a step's data: fills the slots of step state->step.
+/// The first node of a step's data: fills the slots of step state->step.
 struct AssignSlots {
   SlotAssignment assignment;
   const StepState* state;
@@ -88,7 +88,7 @@ struct AssignSlots {
   WS_HD void operator()(std::int64_t row) const { slots[row] = assignment.slot(state->step, row); }
 };
 
-/// Slots of one source in plain order, for evaluation. From row `count` on, rows repeat the first
+/// Slots of one source in plain order, for evaluation. Rows at `count` and above repeat the first
 /// sample, so that all rows of a partial last batch are valid.
 struct RangeSlots {
   std::uint64_t first_sample;

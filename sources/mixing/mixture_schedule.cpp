@@ -143,9 +143,9 @@ class PauseTable {
   std::vector<std::vector<Pause>> pauses_;  ///< by source, in order
 };
 
-// Slots are jobs. With D sources and delta = 1 / (2 D - 2), the j-th slot (from 0) of a source may
+// Slots are jobs. With D sources and delta = 1 / (2 D - 2), slot j (from 0) of a source may
 // be given once its target has reached j + delta and must be given before the target exceeds
-// j + 1 - delta; then no count is ever further than 1 - delta from its target, and giving each
+// j + 1 - delta. Then no count is ever further than 1 - delta from its target, and giving each
 // position to the permitted slot with the earliest deadline meets every deadline.
 // Source: R. Tijdeman, "The chairman assignment problem", Discrete Mathematics 32 (1980) 323-330.
 // A batch takes `batch` jobs at once, so windows are evaluated at the ends of batches. Earliest

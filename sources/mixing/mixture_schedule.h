@@ -14,7 +14,7 @@ namespace wellspring {
 /// Weights at one point of the run, by source index. They are linear between points.
 struct SchedulePoint {
   double at = 0;                ///< fraction of the run, [0, 1]
-  std::vector<double> weights;  ///< one per source, in their order
+  std::vector<double> weights;  ///< one per source, in source order
   ConfigLocation place = {};    ///< location in the configuration
 };
 

@@ -31,7 +31,7 @@ struct MixLaw {
 /// The draw for one pair.
 struct PairMix {
   float own = 1;    ///< share of its own content that each row keeps; 1: unmixed
-  float other = 0;  ///< share of the other row; own + other = 1 (in f32 one is 1 minus the other)
+  float other = 0;  ///< share of the other row; one of the shares is 1 minus the other, in f32
   std::int32_t left = 0, top = 0, right = 0, bottom = 0;  ///< cutmix: box of exchanged pixels
 
   WS_INLINE constexpr bool mixes() const { return own != 1; }
@@ -47,7 +47,7 @@ WS_INLINE constexpr PairMix mixup_of(float share) {
 }
 
 /// The box of algorithm A1: centre (x, y), each uniform in [0, 1) of the image; sides sqrt(1 -
-/// share) of the image's sides, clipped and then rounded to pixels. The shares follow from the
+/// share) times the image's sides, clipped and then rounded to pixels. The shares follow from the
 /// final area.
 WS_HD inline PairMix cutmix_of(float share, float x, float y, SampleShape shape) {
   const float side = 0.5f * math::sqrt(1 - share);
@@ -126,8 +126,8 @@ struct DrawMixes {
 };
 
 /// Second pass, over pairs and columns: writes the share of each class into `target` of every row,
-/// linear in the labels of the pair. Writes 0 beyond the classes of the label space, and NaN, which
-/// stops the run, if the label is not a class.
+/// linear in the labels of the pair. Writes 0 beyond the classes of the label space. If the label
+/// is not a class, writes NaN, which stops the run.
 struct MixTargets {
   const PairMix* pairs;
   MixedLabels labels[kMaxSources];
@@ -154,8 +154,8 @@ struct MixTargets {
   }
 };
 
-/// Third pass, over pairs and runs of N neighbouring values; N divides the number of values per
-/// row. Either N times the size of T is 16 bytes, or N is 1.
+/// Third pass, over pairs and over runs of N neighbouring values; N divides the number of values
+/// per row. Either N times the size of T is 16 bytes, or N is 1.
 template <class T, int N>
 struct MixValues {
   const PairMix* pairs;

@@ -19,8 +19,8 @@ enum class PermutationUse : std::uint32_t {
 /// smallest square domain m * m that holds `size`, restricted to [0, size) by cycle walking: a
 /// value outside is encrypted again until it falls inside, which keeps the map one-to-one (J.
 /// Black, P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). Because the domain is
-/// so close to `size`, a look-up takes only 1 + 2 / sqrt(size) encryptions on average. A step on a
-/// GPU waits for the longest walk in its batch.
+/// so close to `size`, a look-up takes only 1 + 2 / sqrt(size) encryptions on average. On a GPU, a
+/// step waits for the longest walk in its batch.
 ///
 /// Four rounds make a Feistel network indistinguishable from a random permutation if only a small
 /// part of a large domain is seen (M. Luby, C. Rackoff, SIAM J. Comput. 17, 1988). Here the whole

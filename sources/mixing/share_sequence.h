@@ -24,7 +24,7 @@ class ShareSequence {
   bool whole() const { return whole_; }
   /// Clears the sequence and begins at `step`.
   void restart(std::uint64_t step);
-  /// The steps before this one are listed.
+  /// First step that is not yet listed.
   std::uint64_t end_step() const {
     return whole_ ? std::numeric_limits<std::uint64_t>::max() : end_step_;
   }
@@ -34,8 +34,8 @@ class ShareSequence {
   std::int64_t start(std::uint64_t step) const {
     return whole_ ? assignment_.given(step, source_) : starts_[step % starts_.size()];
   }
-  /// Ordinal of entry `n`: the number of samples drawn from the source before it, on all ranks. Any
-  /// thread may call it for an entry that was listed before the thread was told about that entry.
+  /// Ordinal of entry `n`: the number of samples drawn from the source before it, on all ranks. A
+  /// thread may call it for any entry that was listed before the thread learnt of it.
   std::uint64_t ordinal(std::int64_t n) const {
     return whole_ ? static_cast<std::uint64_t>(n)
                   : ordinals_[static_cast<std::size_t>(n) % ordinals_.size()];

@@ -1,4 +1,4 @@
-// Exit codes and messages of `train` for bad data and bad checkpoints.
+// Exit codes and messages of `train` with bad data or bad checkpoints.
 #include "core/io/npy.h"
 #include "generators/generator.h"
 #include "tests/cli/command.h"
@@ -77,7 +77,7 @@ void PrintTo(const BadData& data, std::ostream* out) {
   *out << data.what;
 }
 
-/// Writes an image of the second class, which comes after good ones.
+/// Writes an image of the second class, which comes after good images.
 BadData bad_image(const char* what, const std::string& name, const Bytes& bytes,
                   std::vector<std::string> parts) {
   const std::string path = "images/class1/" + name;
@@ -209,7 +209,7 @@ TEST_F(TrainInput, SavesACheckpointAtADamagedHeldOutImage) {
   expect_parts(evaluated.out, {"resumed at step 12", "held out, real: accuracy"});
 }
 
-// Held-out files that are also training files are refused; copies of training images are reported.
+// Refuses held-out files that are also training files; reports copies of training images.
 TEST_F(TrainInput, ReportsHeldOutImagesInTheTrainingData) {
   expect_refused(3,
                  {"held-out source 'real'", "images/class0/000.jpg is also trained on",
@@ -362,8 +362,8 @@ TEST_F(TrainInput, ReportsASkippedIncompleteCheckpoint) {
   expect_parts(resumed.out, {"resumed at step 8", "step-12 is incomplete and was not used"});
 }
 
-// A limit set for oneDNN also limits our kernels. Every processor that can run the program has
-// AVX2.
+// An instruction set limit for oneDNN also limits our kernels. Every processor that can run the
+// program has AVX2.
 TEST_F(TrainInput, ReportsAChangedInstructionSet) {
   const auto train_with = [&](const char* set, const std::vector<std::string>& settings) {
     std::vector<std::string> arguments = {"train", "files.yaml", "optimizer.floor=1",
@@ -406,7 +406,7 @@ TEST_F(TrainInput, KeepsTheOldCheckpointOnAFullDisk) {
       "trap '' XFSZ; ulimit -f 8; exec '" + wellspring_path() + "' train files.yaml train.steps=8",
       folder());
   EXPECT_EQ(full.exit_code, 1) << full.out;
-  // A resumed run writes a checkpoint of the step it starts from, 4, before it trains.
+  // A resumed run writes a checkpoint of its first step, 4, before it trains.
   expect_parts(full.err, {"step 4: cannot write the checkpoint", "model.safetensors", "ulimit -f",
                           "run the same command again", "runs/files/checkpoints/step-4"});
   EXPECT_FALSE(fs::exists(checkpoint(8)));

@@ -211,6 +211,8 @@ TEST(Bench, MeasuresAConfigurationNextToAResidentBatch) {
   EXPECT_EQ(row.at("repeats"), 6);
   EXPECT_GT(row.at("rate"), 0);
   EXPECT_EQ(row.at("interval").size(), 2u);
+  EXPECT_GT(row.at("host_clock_over_marks"), 0);
+  expect_parts(outcome.out, {"by marks on the stream"});
   EXPECT_EQ(row.at("ceiling").at("what"), "the step on a resident batch");
   EXPECT_GT(row.at("ceiling").at("rate"), 0);
   EXPECT_GT(row.at("ceiling").at("share"), 0);

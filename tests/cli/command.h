@@ -14,7 +14,7 @@ namespace wellspring::test {
 struct Outcome {
   int exit_code = -1;  ///< -1 if a signal ended it
   int signal = 0;      ///< the signal that ended it; 0 if it exited
-  /// Largest resident set in KiB. On Linux it is at least that of the test that forked the process.
+  /// Largest resident set in KiB. On Linux, never below that of the test that forked it.
   long peak_memory = 0;
   std::string out, err;
 };
@@ -52,13 +52,13 @@ std::string wellspring_path();
 /// Runs `wellspring ARGUMENTS` in `folder` and waits.
 Outcome wellspring(std::vector<std::string> arguments, const std::filesystem::path& folder = {},
                    const Process::Environment& environment = {});
-/// The words of a command, which are separated by spaces.
+/// The words of a command, split at spaces.
 std::vector<std::string> split_words(const std::string& command);
 /// Runs `bash -c TEXT`.
 Outcome shell(const std::string& text, const std::filesystem::path& folder = {},
               const Process::Environment& environment = {});
 
-/// Commands that the output of `train` suggests under "Try next" or "Options".
+/// Commands that `train` suggests under "Try next" or "Options".
 std::vector<std::string> suggestions(const std::string& output);
 /// Expects that each suggested command succeeds in `folder`.
 void expect_suggestions_work(const std::string& output, const std::filesystem::path& folder);

@@ -57,7 +57,7 @@ struct Fault {
   }
 };
 
-/// Numbers of the calls to try out of `count`: all of them, or `share` evenly spaced ones.
+/// The calls, out of `count`, to try: all of them, or `share` evenly spaced ones.
 std::vector<long> sampled(long count, long share, bool all) {
   if (all) share = count;
   std::vector<long> numbers;
@@ -120,7 +120,7 @@ class FaultInjection : public testing::Test {
     for (std::string word, call; log >> word >> call;) log >> calls_[call];
   }
 
-  /// Runs into the fault, checks the folder, resumes without the fault.
+  /// Runs with the fault, checks the folder, and resumes without the fault.
   void try_fault(const Fault& fault) {
     SCOPED_TRACE(fault.text());
     const RunFolder run(pictures_.path());
@@ -138,7 +138,7 @@ class FaultInjection : public testing::Test {
   }
 
   /// False if the process is killed, if an allocation fails in a noexcept function, or if a folder
-  /// cannot be listed or emptied. In these cases, the next run removes the temporaries.
+  /// cannot be listed or emptied. In these cases, the next run removes the temporary files.
   static bool removes_its_temporaries(const Fault& fault) {
     return fault.signal != SIGKILL && fault.call != "allocate" && fault.call != "unlink" &&
            !(fault.call == "open" && fault.lasting);
@@ -158,7 +158,7 @@ class FaultInjection : public testing::Test {
     EXPECT_NE(outcome.err.find(reason), std::string::npos) << "the message gives no reason";
   }
 
-  /// Expects that every checkpoint matches its digests and that no other file is partial.
+  /// Expects that every checkpoint matches its digests and that every other file is complete.
   void expect_whole(const RunFolder& run, bool without_temporaries) const {
     for (const std::string& name : run.names()) {
       const bool known = name == "small.yaml" || name == "pictures" || name == "runs" ||
@@ -197,7 +197,7 @@ struct Kind {
   int error;
   long share;  ///< calls to try by default
 };
-// mmap is left out: only oneDNN calls it, for generated code, and version 2.6 ignores a failure.
+// mmap is left out: only oneDNN calls it, for generated code, and oneDNN 2.6 ignores a failure.
 constexpr Kind kKinds[] = {{"open", EMFILE, 4}, {"read", EIO, 2},     {"write", ENOSPC, 5},
                            {"sync", EIO, 3},    {"truncate", EIO, 1}, {"close", EIO, 2},
                            {"rename", EIO, 2},  {"link", ENOSPC, 1},  {"unlink", EIO, 1},

@@ -1,4 +1,4 @@
-// `wellspring init`: the file that it writes, and its command line.
+// `wellspring init`: the file it writes, and the command line.
 #include "tests/cli/command.h"
 #include "tests/support/dataset_fixtures.h"
 #include "tests/support/error_testing.h"
@@ -31,7 +31,7 @@ TEST_F(Init, WritesAConfigurationThatTrains) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "runs/my_photos/report.html"));
 }
 
-// The commands are in comments, one of them over two lines.
+// The commands are in comments; one of them spans two lines.
 TEST_F(Init, SuggestsPretraining) {
   ASSERT_EQ(run({"init", "my photos", "--out", "my run.yaml"}).exit_code, 0);
   const std::string text = slurp(folder_ / "my run.yaml");

@@ -1,4 +1,4 @@
-// Generators from headers of the user, through the command line: templates, bytes, errors.
+// Generators from user headers, through the command line: templates, bytes, errors.
 #include "tests/cli/own_generator_testing.h"
 
 #include <fmt/format.h>
@@ -84,7 +84,7 @@ TEST_F(OwnGenerator, CallsOfTheCLibraryAndDoublesAreNoticed) {
   EXPECT_EQ(exact.err.find("double"), std::string::npos) << exact.err;
 }
 
-// Optimisation changes no byte, so most headers are only compiled without it.
+// Optimisation changes no byte, so most headers are compiled only without it.
 TEST_F(OwnGenerator, CopiesOfBuiltInGeneratorsGiveTheSameBytes) {
   for (const std::string header : {"images/noise", "images/shapes", "images/ising", "images/ifs",
                                    "events/ee_mumu", "events/ginkgo"}) {
@@ -121,7 +121,7 @@ TEST_F(OwnGenerator, BenchComparesACopyWithTheBuiltInGenerator) {
   EXPECT_NE(run("bench generators nois").err.find("noise"), std::string::npos);
 }
 
-// The program has functions of the same names, which the copy must not call.
+// The program has functions with the same names, which the copy must not call.
 TEST_F(OwnGenerator, AChangedCopyOfABuiltInGeneratorIsNotTheBuiltInOne) {
   spill(folder_ / "noise.h",
         replaced(slurp(source_folder() / "generators/images/noise.h"),

@@ -1,4 +1,4 @@
-// Broken headers of the user: each is refused with a clear error, and nothing of it is kept.
+// Broken user headers: each is refused with a clear error, and no part of it is kept.
 #include "tests/cli/own_generator_testing.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace wellspring::test {
 namespace {
 
-/// A change of the grating, and a part of the message that refuses it.
+/// A change to the grating, and a part of the message that refuses the change.
 struct Broken {
   std::string from, to, message;
 };
@@ -34,7 +34,7 @@ class BrokenHeader : public OwnGenerator {
 };
 
 TEST_F(BrokenHeader, IsReportedWithPlaceAndRemedy) {
-  // An included header reports it, so none may be precompiled.
+  // An included header reports the error, so no header may be precompiled.
   expect_refused("compile --trust",
                  {{"}  // namespace wellspring", "", "a closing brace is missing"}},
                  {{"WELLSPRING_CXX", ""}});
@@ -79,7 +79,7 @@ TEST_F(BrokenHeader, IsReportedWithPlaceAndRemedy) {
   // The check would compile a second object at the same time, with the same errors.
   expect_refused("compile --trust", in_its_text, empty);
   expect_refused("compile --trust", in_its_members, empty);
-  // Only the header without a definition compiled; its objects are in the cache.
+  // Only the header without a definition compiles; its objects are in the cache.
   int objects = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(own / "generators")) {
     EXPECT_FALSE(entry.is_directory()) << entry.path();
@@ -227,13 +227,13 @@ TEST_F(FaultyHeader, OfSetsIsRefusedIfItsSizesDoNotFit) {
                              {"huge", "memory"},
                              {"item nan", "sample 0: x[1] is nan"},
                          });
-  // The header is right in all other respects, and it was compiled once.
+  // The header is correct in all other respects, and it was compiled once.
   const Outcome well = chosen("walk", "");
   EXPECT_EQ(well.exit_code, 0) << well.err;
   EXPECT_EQ(well.err.find("compiling"), std::string::npos) << well.err;
 }
 
-// These need no compiler.
+// These commands need no compiler.
 TEST_F(BrokenHeader, IsRefusedIfItsFileIsNone) {
   struct Wrong {
     std::string file;
@@ -280,7 +280,7 @@ TEST_F(BrokenHeader, OnAFullDiskLeavesNothing) {
 }
 
 #ifdef WELLSPRING_FAULT_INJECTOR
-// Makes each call below the cache fail once as on a full disk (tests/support/fault_injector.cpp).
+// Makes each call in the cache fail once, as on a full disk (tests/support/fault_injector.cpp).
 TEST_F(BrokenHeader, OnADiskThatFillsIsReported) {
   fs::copy_file(source_folder() / "examples/generators/walk.h", folder_ / "walk.h");
   // A compiler that repeats its first result.

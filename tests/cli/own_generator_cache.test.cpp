@@ -1,4 +1,4 @@
-// Generators from headers of the user: training, stored text, the cache, and device code.
+// Generators from user headers: training, stored text, the cache, and device code.
 #include "tests/cli/own_generator_testing.h"
 
 #include <fmt/format.h>
@@ -35,8 +35,8 @@ train: {batch: 8, steps: 20}
 eval: {samples: 64, sources: [{of: grating}, {of: shapes}]}
 )";
 
-// The generator's path starts at the configuration. A checkpoint belongs to the header's text, and
-// evaluating it compiles nothing.
+// The generator's path is relative to the configuration. A checkpoint belongs to the header's text,
+// and evaluating it compiles nothing.
 TEST_F(OwnGenerator, TrainsAndResumesOnlyWithTheSameHeader) {
   fs::create_directory(folder_ / "configs");
   spill(folder_ / "configs/run.yaml", kRun);
@@ -101,7 +101,7 @@ TEST_F(OwnGenerator, ItsTextIsStoredOnRequest) {
   }
   EXPECT_NE(run("headers g.npz --out from-run").exit_code, 0) << "overwrites nothing";
 
-  // A stored path that leads out of the folder, and a damaged text.
+  // A stored path that leads out of the folder, and damaged text.
   fs::path checkpoint;
   for (const auto& entry : fs::recursive_directory_iterator(folder_ / "run"))
     if (entry.path().filename() == "checkpoint.json" && !fs::is_symlink(entry.path().parent_path()))
@@ -208,7 +208,7 @@ kill -9 $$
   EXPECT_FALSE(fs::exists(old));
   EXPECT_EQ(fs::status(own / "generators").permissions(), fs::perms::owner_all);
 
-  // A prepared cache needs no compiler, and without a writable one, nothing is kept.
+  // A prepared cache needs no compiler; without a writable cache, nothing is kept.
   EXPECT_EQ(compile({{"WELLSPRING_CXX", "/nonexistent/g++"}}).exit_code, 0);
   EXPECT_EQ(compile({{"WELLSPRING_CACHE", "/dev/null"}}).exit_code, 0);
 
@@ -219,7 +219,7 @@ kill -9 $$
   EXPECT_NE(compile().out.find(" compiled:"), std::string::npos);
 }
 
-// The entry of a killed process is missing, and its lock and folder end with it.
+// A killed process leaves no entry, lock or folder.
 TEST_F(OwnGenerator, AKilledProcessLeavesNoEntry) {
   const TemporaryFolder own;
   fs::copy_file(source_folder() / "examples/generators/walk.h", folder_ / "walk.h");
@@ -245,8 +245,8 @@ exec sleep 100
   EXPECT_FALSE(fs::exists(left)) << left;
 }
 
-// Without write access, an entry is used, and a header without one is compiled into a temporary
-// folder.
+// Without write access, existing entries are used; a header without an entry is compiled into a
+// temporary folder.
 TEST_F(OwnGenerator, AReadOnlyCacheIsUsed) {
   // The administrator can write to every folder.
   const std::string user =
@@ -345,7 +345,7 @@ TEST_F(OwnGeneratorOnGpu, CompilesWithoutAGpu) {
       EXPECT_EQ(outcome.exit_code, 0) << name << outcome.err;
     }
   }
-  // Both architectures have their own objects, which need no compiler any more.
+  // Each architecture has its own object, which no longer needs a compiler.
   for (const std::string arch : {"sm_90", "sm_80"}) {
     const Outcome again = compile_for_gpu("ee_mumu.h --arch " + arch, "/nonexistent/nvcc");
     EXPECT_NE(again.out.find("already compiled"), std::string::npos) << again.err;

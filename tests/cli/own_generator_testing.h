@@ -1,5 +1,5 @@
-// The fixture of tests that use generators from headers of the user. Compiling takes most of their
-// time, so the tests of a process share a cache, and most use tests/support/quick_compiler; host only.
+// The fixture of tests that use generators from user headers. Compiling takes most of their time,
+// so the tests in a process share a cache, and most use tests/support/quick_compiler; host only.
 #pragma once
 
 #include "tests/cli/command.h"
@@ -29,7 +29,7 @@ inline void write_script(const fs::path& file, const std::string& text) {
   fs::permissions(file, fs::perms(0755));
 }
 
-/// True with WELLSPRING_OWN_HEADERS=all: compiles all headers with all compilers, in several minutes.
+/// True with WELLSPRING_OWN_HEADERS=all: compiles all headers with all compilers (several minutes).
 inline bool all_headers() {
   const char* const which = std::getenv("WELLSPRING_OWN_HEADERS");
   return which != nullptr && std::string(which) == "all";
@@ -41,7 +41,7 @@ class OwnGenerator : public testing::Test {
     if (shell("command -v g++").exit_code != 0) GTEST_SKIP() << "needs g++";
   }
 
-  /// The shared cache and quick_compiler(), unless `more` has others.
+  /// The shared cache and quick_compiler(), unless `more` overrides them.
   static Process::Environment environment(const Process::Environment& more = {}) {
     Process::Environment all = {{"WELLSPRING_CACHE", cache().path().string()},
                                 {"WELLSPRING_CXX", quick_compiler().string()},

@@ -16,7 +16,7 @@ namespace {
 /// Largest share of values that may differ by more than kClose. The loops round differently
 /// (standard library, no fma), so an edge sometimes falls on the next pixel. A contour's vertex
 /// accumulates rounding errors of 1e-7 of 512 pixels over about a hundred orbits. One vertex in 200
-/// therefore moves by a pixel, which moves a line of about ten pixels in 10^5. The errors of leaves
+/// therefore moves by a pixel, which moves a line, about ten of 10^5 pixels. The errors of leaves
 /// and points do not accumulate.
 const std::map<std::string, double> kMostApart = {
     {"dead_leaves", 1e-4}, {"ifs", 1e-4}, {"rcdb", 2e-3}, {"visual_atom", 2e-3}, {"ee_mumu", 0}};

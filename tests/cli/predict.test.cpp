@@ -130,7 +130,7 @@ TEST_F(Predictions, PreviewsReplaceAndJoinNoImageOfADataSet) {
   EXPECT_FALSE(fs::exists(folder_ / "photos/new.png"));
   EXPECT_EQ(slurp(some), before);
   EXPECT_FALSE(fs::exists(folder_ / "photos/class0/new.png"));
-  // A preview elsewhere replaces an older one, also next to the folder of the split that is read.
+  // Elsewhere, a preview replaces an older one, even next to the folder of the split that is read.
   fs::create_directory(folder_ / "all");
   fs::rename(folder_ / "photos", folder_ / "all/train");
   for (int turn = 0; turn < 2; ++turn) {

@@ -78,7 +78,7 @@ TEST_F(RankProcesses, TrainToTheSameBytesHoweverTheyAreStarted) {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_TRUE(weights() == expected);
     EXPECT_NE(slurp(folder() / "out0").find("3 ranks with 4 rows"), std::string::npos);
-    EXPECT_EQ(slurp(folder() / "out1"), "");  // rank 0 alone prints
+    EXPECT_EQ(slurp(folder() / "out1"), "");  // only rank 0 prints
   }
 }
 
@@ -119,12 +119,12 @@ TEST_F(RankProcesses, EndTogetherAndLoseNothingWhenOneIsKilled) {
     const Outcome outcome = process.wait();
     EXPECT_EQ(outcome.exit_code, 128 + SIGKILL) << outcome.err;
     expect_parts(outcome.err, {"was ended by signal 9"});
-    // Before the ranks have met, none of them can notice it, and the starting process ends them.
+    // Ranks that have not connected yet cannot notice this; the starting process ends them.
     if (outcome.err.find("was ended by signal 15") == std::string::npos)
       expect_parts(outcome.err, {"ended without reporting an error", "checkpoint"});
     for (const int rank : ranks)
       EXPECT_NE(::kill(rank, 0), 0) << "rank process " << rank << " is left";
-    // The next one continues from a checkpoint, which is never older than that of the last one.
+    // The next run continues from a checkpoint that is never older than the previous run's.
     EXPECT_GE(newest_step(), steps);
     steps = newest_step();
   }

@@ -30,7 +30,7 @@ std::vector<std::string> readme_commands() {
   return commands;
 }
 
-/// Commands that are not run here, and for each of them the check that covers it.
+/// Commands that are not run here, each with the check that covers it.
 const std::map<std::string, std::string>& covered_elsewhere() {
   static const std::map<std::string, std::string> commands = {
       {"git clone", "needs the network"},

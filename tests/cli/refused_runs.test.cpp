@@ -16,7 +16,7 @@ void PrintTo(const Refusal& refusal, std::ostream* out) {
   *out << refusal.what;
 }
 
-/// Tests in core/config and train/config have more refusals of a configuration.
+/// Tests in core/config and train/config cover more refused configurations.
 class RefusedRun : public Train, public testing::WithParamInterface<Refusal> {};
 
 TEST_P(RefusedRun, ExitsWithCodeLocationAndAdvice) {

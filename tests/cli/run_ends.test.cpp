@@ -168,7 +168,7 @@ bool made_its_folder(Process& process, const fs::path& folder) {
   return false;
 }
 
-// Decoding 3000 links to one image takes one core about a minute.
+// Decoding 3000 links to the same image takes about a minute on one core.
 TEST_F(TrainExit, StopsAtASignalWhileDecodingImages) {
   const int side = 1024;
   const fs::path first = folder_ / "images/a/0.jpg";

@@ -67,7 +67,7 @@ class RunSamples : public testing::Test {
   TemporaryFolder folder_;
 };
 
-// The masked patches of generated and stored images, and no others, are 0, even in repeats.
+// Only the masked patches of generated and stored images are 0, even in repeats.
 TEST_F(RunSamples, ExportsTheMasksOfPatches) {
   const Outcome made = run({"export", "mixed.yaml", "--out", "m.npz", "--count", "24",
                             "data.normalise={mean: [2]}", "data.sources.0.repeats=2",
@@ -84,7 +84,7 @@ TEST_F(RunSamples, ExportsTheMasksOfPatches) {
       ASSERT_EQ(x[(i * 144 + p) * 3] == 0, mask[16 * i + p / 12 / 3 * 4 + p % 12 / 3] == 1)
           << i << ": " << p;
   }
-  // Sources without the operation have empty masks, and held-out samples have none.
+  // Sources without the operation have empty masks, and held-out samples have no mask.
   ASSERT_EQ(run({"export", "mixed.yaml", "--out", "half.npz", "--count", "80",
                  "data.augment=[mask_patches: {patch: 3}]", "data.sources.1.augment=[]"})
                 .exit_code,
@@ -450,7 +450,7 @@ TEST_F(RunSamples, LeavesNothingAfterASignal) {
   EXPECT_EQ(ended_by(generator, SIGKILL).signal, SIGKILL);
 }
 
-// Exporting 60 times as many samples must take no more memory.
+// Exporting 60 times as many samples must not take more memory.
 TEST_F(RunSamples, ExportsInConstantMemory) {
   std::vector<long> peaks;
   for (const char* count : {"20000", "1200000"}) {
@@ -460,8 +460,8 @@ TEST_F(RunSamples, ExportsInConstantMemory) {
     peaks.push_back(outcome.peak_memory);
   }
   ASSERT_GT(peaks[0], 0);
-  // Columns other than x take 32 bytes per sample, so keeping them in memory would add 36 MiB. The
-  // smaller export's peak may be hidden by that of this test, about 10 MiB.
+  // Columns other than x take 32 bytes per sample, so keeping them in memory would add 36 MiB. This
+  // test's own peak, about 10 MiB, may hide the smaller export's peak.
   EXPECT_LT(peaks[1], peaks[0] + 5 * 1024);
 }
 

@@ -135,7 +135,7 @@ TEST(Pack, HasMoreShardsThanTheUsualNumberOfOpenFiles) {
 
 class EveryGenerator : public testing::TestWithParam<std::string> {};
 
-// The tests of the registry show that no generator depends on batch and threads.
+// Tests of the registry show that no generator depends on batch or threads.
 TEST(Digest, TakesItsOptions) {
   const std::string expected = digest("shapes", {"--count", "70"});
   EXPECT_EQ(digest("shapes", {"--count", "70", "--batch", "7", "--threads", "2"}), expected);

@@ -21,7 +21,7 @@ class Setup : public testing::Test {
     tool("sudo", "exit 1");
     tool("apt-cache", "exit 0");
     tool("apt-get", "echo \"apt-get $*\" >>\"$LOG\"");
-    // Lists every package as installed, but cmake only after apt-get has run.
+    // Lists every package as installed, except that cmake appears only after apt-get has run.
     tool("dpkg-query",
          "case \"${@: -1}\" in cmake) grep -q install \"$LOG\" && echo installed;; "
          "*) echo installed;; esac; exit 0");

@@ -39,7 +39,7 @@ TEST_F(Train, PrintsAndStoresItsResults) {
     EXPECT_TRUE(fs::exists(folder() / file)) << file;
 }
 
-// Arguments are quoted for a shell; without held-out samples `eval` is not suggested.
+// Quotes arguments for a shell; does not suggest `eval` without held-out samples.
 TEST_F(Train, SuggestsQuotedCommands) {
   const Outcome outcome =
       run({"train", "small.yaml", "eval.sources=[]", "out=it's one", "train.steps=2"});
@@ -198,7 +198,7 @@ TEST_F(Train, RefusesAFolderInUse) {
   EXPECT_EQ(third.exit_code, 0) << third.err;
 }
 
-/// A command, run after `before`, with steps so long that signals arrive within the first one.
+/// A command, run after `before`, whose steps are so long that signals arrive during the first one.
 std::vector<std::string> large_steps(std::vector<std::string> before = {}) {
   before.push_back(wellspring_path());
   for (const char* argument : {"train", "small.yaml", "train.steps=100000", "train.batch=4096",

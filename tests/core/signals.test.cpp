@@ -28,7 +28,7 @@ class DefaultAction {
   sighandler_t before_;
 };
 
-/// Has no grace period: every further SIGINT counts.
+/// Without a grace period, every further SIGINT counts.
 constexpr std::chrono::nanoseconds kAtOnce{0};
 
 class GuardedSignal : public testing::TestWithParam<int> {};
@@ -86,7 +86,7 @@ TEST(SignalGuard, SurvivesRepeatedTerminations) {
   EXPECT_TRUE(interrupt_requested());
 }
 
-/// Standard error of a child process that raises `signals` in turn, with the given messages.
+/// Standard error of a child process that raises `signals` one by one, with the given messages.
 std::string stderr_after(std::vector<int> signals, std::chrono::nanoseconds one = kAtOnce,
                          SignalGuard::Words later = {}) {
   const test::TemporaryFolder folder;

@@ -1,4 +1,4 @@
-// Graphs of the stand-in, and what the runtime knows about kernels.
+// Graphs of the stand-in, and the runtime's information about kernels.
 #include "core/io/files.h"
 #include "kernels/runtime/step_graph.h"
 #include "tests/cuda_stand_in/runtime.h"
@@ -19,7 +19,7 @@ struct CUgraphExec_st {
 
 namespace {
 
-/// The largest stack in the row of the functor in bench/results/kernels.md; 0 for functors of tests.
+/// The largest stack in the functor's row of bench/results/kernels.md; 0 for test functors.
 std::size_t stack_of_report(const std::string& functor) {
   static const std::string report = wellspring::read_text(WELLSPRING_KERNEL_REPORT);
   const std::string row = "\n| `" + functor.substr(0, functor.find('<')) + "` |";

@@ -1,6 +1,6 @@
 // Counts the warp instructions that a GPU issues per sample of each generator. It runs the batches
 // of `wellspring bench generators` from the listings that WELLSPRING_STAND_IN_LISTINGS names.
-// Called by scripts/issue-slots, which makes the listings. Prints one line per row of the table:
+// Called by scripts/issue-slots, which creates the listings. Prints one line per row of the table:
 //
 //     generator | what | side | samples counted | warp instructions per sample | bytes per sample
 //
@@ -31,7 +31,7 @@ struct Case {
   bool is_cached() const { return entry.make(settings, side)->info().draws.cached; }
 };
 
-/// Image sides with target rates, of which `bench` measures the first two.
+/// Image sides with target rates; `bench` measures the first two.
 std::vector<int> sides_of(const GeneratorEntry& entry, int side) {
   if (entry.kind != SampleKind::image) return {1};
   return side != 0 ? std::vector{side} : std::vector{224, 32, 64};
@@ -73,8 +73,8 @@ Counted count(const Case& of, std::int64_t samples, sass::Kernels& kernels) {
 }
 
 /// Number of samples that fills whole warps if a thread makes or draws one sample: 1024 events, or
-/// 256 long ones; 128 images, or 32 large ones. Fewer if these would take minutes; the drawing
-/// threads are then negligible next to the painting ones. For running chains, one frame each.
+/// 256 long ones; 128 images, or 32 large ones. Fewer if these would take minutes: drawing is then
+/// negligible compared with painting. For running chains, one frame each.
 std::int64_t samples_of(const Case& of, sass::Kernels& kernels) {
   constexpr double kMost = 1e9;  // warp instructions
   if (of.is_cached()) return 64;

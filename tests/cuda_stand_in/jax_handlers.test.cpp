@@ -1,5 +1,5 @@
-// The handler that XLA calls on a GPU: bytes, order in the stream, graphs, errors. XLA's side of its
-// foreign function interface is imitated here.
+// The handler that XLA calls on a GPU: bytes, order in the stream, graphs, errors. The test imitates XLA's side of its
+// foreign function interface.
 #include "python/jax_handlers.h"
 
 #include "core/config/config.h"
@@ -88,7 +88,7 @@ class Call {
         context_{stream},
         x_dims_{kRows, layout.elements()} {}
 
-  /// "" or the error.
+  /// "", or the error message.
   std::string operator()() {
     const XLA_FFI_Api api = xla();
     std::array<XLA_FFI_Buffer, 3> buffers = {
@@ -152,7 +152,7 @@ GeneratorBatches::Settings augmented_settings(Device device) {
   return augmented;
 }
 
-/// x and label of the samples from `first` on, made on the CPU.
+/// x and label of consecutive samples starting at `first`, made on the CPU.
 std::pair<std::vector<float>, std::vector<std::int32_t>> expected(
     std::uint64_t first, const Passes& passes = {},
     const GeneratorBatches::Settings& settings = python::settings(Device::cpu())) {

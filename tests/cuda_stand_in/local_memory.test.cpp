@@ -1,4 +1,4 @@
-// The driver takes kernels' local memory from device memory at their first launch; plans leave room
+// The driver takes a kernel's local memory from device memory at the first launch; plans leave room
 // for it.
 #include "core/error.h"
 #include "core/io/files.h"
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-/// Makes four samples with a device memory of `mebibytes`. Returns false if the plan is refused.
+/// Makes four samples with `mebibytes` MiB of device memory. Returns false if the plan is refused.
 bool makes_samples(Generator& generator, std::size_t mebibytes) {
   stand_in::set_device_memory(mebibytes * kMiB);
   std::optional<SampleMaker> maker;
@@ -52,7 +52,7 @@ TEST(LocalMemory, IsALineOfThePlan) {
   EXPECT_EQ(memory.local_bytes(), (5296 + 512) * 2048);
 }
 
-// Other kernels are not announced.
+// Other kernels' local memory is not announced.
 TEST(LocalMemory, OfOtherKernelsIsInEveryPlan) {
   std::istringstream report(read_text(WELLSPRING_SOURCE_DIR "/bench/results/kernels.md"));
   int rows = 0;

@@ -1,5 +1,5 @@
-// The rates of the machine, on the stand-in: every copy and product is waited for, and the bus copies from
-// page-locked memory.
+// The machine's rates, on the stand-in: the host waits for every copy and product, and bus copies
+// use page-locked memory.
 #include "bench/machine_rates.h"
 
 #include <gtest/gtest.h>

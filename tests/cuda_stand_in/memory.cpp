@@ -33,8 +33,8 @@ struct Watched {
 };
 std::vector<Watched> touched;  ///< read by on_touch
 
-/// Opens the page of a faulting access: to reads first, to writes when it is written. Any other
-/// fault ends the process.
+/// Opens the page of a faulting access: first for reading, and for writing once it is written. Any
+/// other fault ends the process.
 void on_touch(int, siginfo_t* info, void* context) {
   const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
   // Bit 1 of a page fault's error code says that it was a write (Intel SDM volume 3, 4.7).

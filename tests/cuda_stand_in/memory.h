@@ -11,8 +11,8 @@
 namespace wellspring::stand_in {
 
 /// Blocks that are inaccessible to the whole process (PROT_NONE) unless an Access is alive: a host
-/// that reads or writes device memory faults, as with a GPU. Each block ends (up to its alignment)
-/// at a page that stays inaccessible, so that kernels that run past the end fault, too.
+/// that reads or writes device memory faults, as with a GPU. A page that is always inaccessible
+/// follows each block (up to alignment), so kernels that run past the end fault, too.
 class DeviceMemory {
  public:
   /// Returns null if memory is exhausted. The content is a pattern that is never 0.
@@ -25,8 +25,8 @@ class DeviceMemory {
   /// Bytes of all blocks.
   std::size_t used() const;
 
-  /// Runs work, given access, and counts the bytes of the pages that it touches; see Footprint. It
-  /// runs on this thread alone.
+  /// Runs work with access to device memory and counts the bytes of the pages that it touches; see
+  /// Footprint. The work runs on this thread only.
   void measure(const std::function<void()>& work, Footprint& footprint);
 
   /// Gives the process access to device memory for its lifetime; may be nested.

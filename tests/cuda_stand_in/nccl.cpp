@@ -1,6 +1,6 @@
 // NCCL for programs that run on the stand-in, as libnccl.so.2: ranks are processes of this machine
 // that add their values in shared memory. As in NCCL, a sum is enqueued on the stream and
-// waits for all ranks, and only aborting the communicator ends the wait for a lost one.
+// waits for all ranks, and only aborting the communicator ends the wait for a lost rank.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -35,7 +35,7 @@ struct Comm {
   Shared* shared;
   int rank, size;
   std::atomic<bool> aborted = false;
-  std::thread device{};  ///< lets the device work, as it does while the host waits for other ranks
+  std::thread device{};  ///< lets the device work while the host waits for other ranks
 
   /// False: aborted.
   bool meet() {
@@ -107,7 +107,7 @@ int ncclCommInitRank(Comm** comm, int size, UniqueId id, int rank) {
   });
   return 0;
 }
-// A recorded sum runs in every replay, so its arguments live as long as the process.
+// A recorded sum runs in every replay, so its arguments live until the process ends.
 int ncclAllReduce(const void* send, void* receive, std::size_t count, int type, int operation,
                   Comm* comm, void* stream) {
   constexpr int kFloat32 = 7, kSum = 0;

@@ -1,5 +1,5 @@
-// Goldens of the nodes of shipped configurations' steps, so that a fusion or an added pass shows as
-// a change of a file. WELLSPRING_UPDATE_GOLDEN=1 writes them.
+// Golden lists of the nodes in the steps of shipped configurations: a fusion or an added pass
+// changes a file. WELLSPRING_UPDATE_GOLDEN=1 writes them.
 #include "core/io/files.h"
 #include "train/node_table.h"
 #include "train/trainer.h"
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 const fs::path kSource = WELLSPRING_SOURCE_DIR;
 
-/// Nodes of the step with the bytes that its second replay reads and writes.
+/// The step's nodes with the bytes that the second replay reads and writes.
 std::string nodes_of(const RunConfig& config) {
   TrainObserver observer;
   TrainerOptions options;
@@ -50,7 +50,7 @@ TEST(Nodes, OfTheQuickstart) {
   expect_golden("quickstart", "quickstart.yaml", {});
 }
 
-// 32 rows instead of 128 keep the test short. They change grids, not the list of nodes.
+// 32 rows instead of 128 keep the test short. This changes grids, not the list of nodes.
 TEST(Nodes, OfAResnet18At32Pixels) {
   expect_golden("resnet18", "quickstart.yaml", {"model={name: resnet18}", "train.batch=32"});
 }

@@ -1,5 +1,5 @@
-// Convolutions and dense layers of the stand-in: oneDNN in f32, enqueued, in place of cuDNN and
-// cuBLASLt. They read bf16 as f32, compute in f32 and round once, as tensor cores do.
+// Convolutions and dense layers of the stand-in: enqueued f32 operations of oneDNN replace cuDNN
+// and cuBLASLt. They read bf16 as f32, compute in f32 and round once, as tensor cores do.
 #include "kernels/ops/cpu/conv2d.h"
 #include "kernels/ops/cpu/dense.h"
 #include "kernels/ops/cuda/attention.h"

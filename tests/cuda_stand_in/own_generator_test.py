@@ -1,10 +1,10 @@
-"""Headers of the user on a GPU: nvcc compiles their kernels, the stand-in loads and launches them.
+"""User headers on a GPU: nvcc compiles their kernels, and the stand-in loads and launches them.
 
 Usage: own_generator_test.py WELLSPRING SOURCE_FOLDER
 
-The stand-in runs kernels as loops of the host. If nvdisasm is found ($NVDISASM or PATH), it also runs the code that
-nvcc made. nvcc takes most of the time, so the headers are few; with WELLSPRING_OWN_HEADERS=all they are six built-in
-ones, which takes many minutes. Exit code 77: nvcc is missing.
+The stand-in runs kernels as loops of the host. If nvdisasm is found ($NVDISASM or PATH), the stand-in also runs the
+code that nvcc made. nvcc takes most of the time, so only a few headers are tested; WELLSPRING_OWN_HEADERS=all tests six
+built-in ones, which takes many minutes. Exit code 77: nvcc is missing.
 """
 
 import json

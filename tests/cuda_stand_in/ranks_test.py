@@ -40,7 +40,7 @@ with tempfile.TemporaryDirectory() as name:
         return [wellspring, "train", "ranks.yaml", f"--ranks={ranks}", f"out={out}", *settings]
 
     def train(out, ranks, settings, seed=0):
-        """Seed 0 runs the device's work as late as allowed, other seeds in a random order that its events allow."""
+        """Seed 0 runs the device's work as late as allowed; other seeds run it in a random order that events allow."""
         done = subprocess.run(
             command(ranks, out, *settings),
             cwd=folder,
@@ -63,14 +63,14 @@ with tempfile.TemporaryDirectory() as name:
     ):
         results[out] = train(out, ranks, settings)
     assert results["two"] == results["again"] == results["eager"], "runs of two ranks differ"
-    # Gradients of 12 rows: sums in a different order differ by at most 12 u of their largest partial sum, in 12 steps
-    # with a rate of 0.01. Partial sums of this network stay below 100.
+    # Gradients of 12 rows: sums in a different order differ by at most 12 u of the largest partial sum, in 12 steps
+    # with a rate of 0.01. Partial sums of this network are below 100.
     bound = 12 * 12 * 0.01 * 100 * 2**-24
     for out in ("two", "three"):
         worst = max(abs(a - b) for a, b in zip(results["one"], results[out]))
         assert 0 < worst < bound, f"{out}: {worst} against {bound}"
 
-    # Matrices in buckets of 1 and 1.5 MiB, whose sums are on a branch of the step. The norm of all gradients clips them.
+    # Matrices in buckets of 1 and 1.5 MiB, summed on a branch of the step. Gradients are clipped by their total norm.
     model = "model={name: mlp, widths: [512, 512]}"
     common = ["train.batch=32", "train.keep=9", "train.clip=0.1"]
     resumed = ["--resume", "f32-0/checkpoints/step-8"]
@@ -86,8 +86,8 @@ with tempfile.TemporaryDirectory() as name:
         ends = [train(f"{name}-{i}", 2, [*common, *settings, *more], i) for i, more in enumerate(variants)]
         assert all(end == ends[0] for end in ends), f"{name}: the order of the device's work changes the weights"
 
-    # A killed rank ends the others, although their devices may wait for its part of a sum: within 9 s, before the
-    # process that started them does it.
+    # After a rank is killed, the others end within 9 s, although their devices may wait for its part of a sum. The
+    # process that started the ranks would end them only later.
     for i in range(6):
         run = subprocess.Popen(
             command(3, f"killed{i}", "train.steps=1000000", f"train.graph={'on' if i % 2 else 'off'}"),

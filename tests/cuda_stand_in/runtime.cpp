@@ -1,7 +1,7 @@
 // The runtime API, implemented on top of streams.h and memory.h. Semantics follow the CUDA Runtime
 // API's reference ("API synchronization behavior", "Stream Management", "Event Management", "Graph
 // Management") and the CUDA C++ Programming Guide ("CUDA Graphs", "Stream Capture"); where the
-// documentation leaves a choice, the stand-in takes the least forgiving one.
+// documentation leaves a choice, the stand-in is as strict as possible.
 #include "tests/cuda_stand_in/runtime.h"
 
 #include <cuda_runtime_api.h>
@@ -245,7 +245,7 @@ cudaError_t cudaMalloc(void** block, std::size_t bytes) {
   return cudaSuccess;
 }
 
-// These wait for the device, as cudaFree and cudaFreeHost do: queued work may still use the memory.
+// These wait for the device, like cudaFree and cudaFreeHost: queued work may use the memory.
 cudaError_t cudaFree(void* block) {
   LOCKED;
   REFUSED_IN_CAPTURE;
@@ -387,8 +387,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 
 // "The effect is that of the event's latest record at the time of the call; without one, none."
-// Inside a capture, only events of that capture may be waited for. A stream that waits for an event
-// of a capture becomes part of it (Programming Guide, "Cross-stream Dependencies and Events").
+// Inside a capture, streams may wait only for its events. A stream that waits for an event of a
+// capture becomes part of it (Programming Guide, "Cross-stream Dependencies and Events").
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   LOCKED;
   if (event->captured.capture) return wait_in_capture(stream, event->captured, __func__);

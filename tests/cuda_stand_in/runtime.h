@@ -23,7 +23,7 @@ struct Runtime {
   std::size_t local = 0;  ///< taken for local memory
   std::vector<Footprint>* footprints = nullptr;
   Streams streams;
-  /// The legacy default stream. Wellspring's streams are non-blocking, so nothing orders them with
+  /// The legacy default stream. Wellspring's streams are non-blocking, so they are not ordered with
   /// it.
   cudaStream_t default_stream = streams.create();
 

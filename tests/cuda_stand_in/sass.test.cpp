@@ -139,7 +139,7 @@ TEST(Sass, JoinsPartsOfAWarp) {
   EXPECT_EQ(code.issued[13], 1u);
 }
 
-// A thread loops as often as its index, but at least once. A warp loops until its last thread is
+// Thread i loops i times, but at least once. A warp loops until its last thread is
 // done.
 TEST(Sass, LoopsUntilTheLastThreadIsDone) {
   Code code = code_of(with_store(
@@ -166,7 +166,7 @@ TEST(Sass, PropagatesCarriesAndBorrows) {
 }
 
 TEST(Sass, SynchronisesTheWarpsOfABlock) {
-  // Each thread reads the index of the thread a warp before or after it through shared memory.
+  // Through shared memory, each thread reads the index of the thread one warp before or after it.
   for (const int distance : {-32, 32}) {
     Code code = exchange(distance, "BAR.SYNC.DEFER_BLOCKING 0x0");
     for (const unsigned seed : {0u, 1u, 2u, 3u}) {
@@ -216,7 +216,7 @@ TEST(Sass, ShowsRacesInGlobalMemoryUnderSomeSeeds) {
     code.launches = 0;
     winners.insert(winner);
   }
-  // Three warps are last in random order; all 20 agree with a probability of 3^-19.
+  // Any of three warps may be last. All 20 random orders agree with probability 3^-19.
   EXPECT_GT(winners.size(), 1u);
 }
 

@@ -1,4 +1,4 @@
-// Tests of the stand-in itself: it must be late wherever a GPU may be late, and refuse what CUDA
+// Tests of the stand-in itself: it must run late wherever a GPU may run late, and refuse what CUDA
 // refuses.
 #include "tests/cuda_stand_in/memory.h"
 #include "tests/cuda_stand_in/streams.h"
@@ -153,7 +153,7 @@ TEST(StandIn, RefusesElapsedTimesOfUnreachedRecords) {
   EXPECT_GE(milliseconds, 0);
 }
 
-/// The order in which the ten items of each of two streams ran, under a seed.
+/// The order in which ten items in each of two streams ran with this seed.
 std::vector<int> order_under(unsigned seed) {
   DeviceMemory memory;
   Streams streams(memory, seed);
@@ -372,7 +372,7 @@ TEST(StandIn, CapturesForksAndJoinsOfStreams) {
   EXPECT_EQ(values[2], 3);
 }
 
-// The order of the calls would hide that an edge is missing.
+// The order of the calls would hide a missing edge.
 TEST(StandIn, ShowsAMissingEdge) {
   StreamOf stream, side;
   int values[3] = {};
@@ -381,7 +381,7 @@ TEST(StandIn, ShowsAMissingEdge) {
   EXPECT_EQ(values[2], 1) << "z must not see y";
 }
 
-/// Results of two branches that each write a workspace and read it, in the order of a seed.
+/// Results of two branches that each write and then read a workspace, in the order given by a seed.
 std::pair<int, int> run_branches(int& mine, int& yours, unsigned seed) {
   StreamOf stream, side;
   EventOf fork, join;

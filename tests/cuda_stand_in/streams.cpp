@@ -70,8 +70,8 @@ void Streams::let_time_pass() {
   }
 }
 
-// A wait names a record that was enqueued before it, so the chain below ends. If anything is
-// queued, something is runnable: streams and events cannot deadlock, just as on a GPU.
+// A wait names a record that was enqueued earlier, so the chain below ends. If anything is queued,
+// something can run: streams and events cannot deadlock, just as on a GPU.
 cudaStream_t Streams::next_for(cudaStream_t wanted) {
   if (seed_ != 0) {
     const std::vector<cudaStream_t> choice = runnable();

@@ -33,7 +33,7 @@ namespace wellspring::stand_in {
 
 using Clock = std::chrono::steady_clock;
 
-/// One call of cudaEventRecord, that is, a position in a stream. A wait for an event waits for the
+/// A call of cudaEventRecord: a position in a stream. A wait for an event waits for the
 /// event's latest record at the time of the call (CUDA Runtime API, "Event Management").
 struct Moment {
   cudaStream_t stream = nullptr;  ///< alive until the moment is reached
@@ -72,9 +72,9 @@ struct CUstream_st {
 
 namespace wellspring::stand_in {
 
-/// The nodes of a graph in an order that respects their dependencies: in random order, or, without
-/// `random`, nodes that were captured last run as early as possible. Without missing edges, results
-/// are equal.
+/// The nodes of a graph in an order that respects their dependencies: a random order, or, without
+/// `random`, one that runs the nodes captured last as early as possible. If no edge is missing,
+/// results are identical.
 std::vector<std::size_t> topological_order(const CUgraph_st& graph, std::mt19937* random);
 
 /// All streams of the device. With seed 0, work runs only if a caller waits for it or for work that

@@ -42,7 +42,7 @@ class DeviceTracks(unittest.TestCase):
         track = work[0]["tid"]
         names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
         self.assertEqual(names[track], "cuda:0, stream 7")
-        # The fake begins its replays at 1/4, 1/2 and 3/4 of the recording; the trace begins with the recording.
+        # The fake library begins its replays at 1/4, 1/2 and 3/4 of the recording; the trace begins with the recording.
         whole = 4 * (work[3]["ts"] - work[0]["ts"])
         self.assertLess(whole, 1e6 * seconds)
         for quarter, event in enumerate(work[::3], 1):

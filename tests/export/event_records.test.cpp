@@ -52,7 +52,7 @@ std::vector<std::vector<double>> lines_of(const std::string& text, const std::st
   return all;
 }
 
-// Events have the ids of their samples, here from 10 on.
+// Events have the ids of their samples, here starting at 10.
 TEST(EventRecords, NumberHepmcEventsByTheirSamples) {
   const TemporaryFolder folder;
   const auto events = lines_of(

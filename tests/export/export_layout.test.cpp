@@ -1,4 +1,4 @@
-// HDF5 exports: the same columns as in npz, and the community layouts.
+// HDF5 exports: the columns of npz, and the community layouts.
 #include "export/export_layout.h"
 
 #include "core/error.h"
@@ -143,9 +143,9 @@ struct FourVector {
 };
 
 // Invariant masses of the final particles of jets with pt = 500 GeV (W without radiation), and of
-// decays at rest. A component has the rounding 2^-24 of its size and about eight more of the generator,
-// so angles are known to 8 * 2^-24 and a mass to E / m times that. With E in f32, the factor is E^2
-// / m^2.
+// decays at rest. A component has one rounding error of 2^-24 of its size and about eight more from
+// the generator, so angles are known to 8 * 2^-24 and a mass to E / m times that. With E in f32,
+// the factor is E^2 / m^2.
 TEST(ExportLayout, WritesKinematicsInDoublePrecision) {
   struct Case {
     std::string generator;
@@ -255,8 +255,8 @@ TEST(ExportLayout, WritesJetNetJets) {
       sum_x += f[2] * std::cos(f[1]);
       sum_y += f[2] * std::sin(f[1]);
     }
-    // The particles' transverse momenta add up to the jet's within 64 roundings of features, npz
-    // momenta and angles. Ginkgo conserves momentum to about 1e-4.
+    // The particles' transverse momenta add up to the jet's within 64 rounding errors of features,
+    // npz momenta and angles. Ginkgo conserves momentum to about 1e-4.
     EXPECT_NEAR(sum_x, 1, 1e-3);
     EXPECT_NEAR(sum_y, 0, 1e-3);
     // The first particle has the largest transverse momentum.
@@ -284,7 +284,7 @@ TEST(ExportLayout, ChoosesTheJetLayoutOnlyForSets) {
   for (std::size_t j = 0; j < 23; ++j) {
     const double count = offsets[j + 1] - offsets[j];
     EXPECT_EQ(jets[4 * j + 3], count);
-    // Momenta add up as vectors, within the jet radius of 0.8 or from a top's decay.
+    // Momenta add up as vectors, spread over a jet radius of 0.8 or by a top's decay.
     EXPECT_NEAR(jets[4 * j], latents[j * width], 0.2 * latents[j * width]);
     double pt = 0;
     for (std::size_t i = 0; i < 30; ++i) pt += particles[(30 * j + i) * 4 + 2];

@@ -31,7 +31,7 @@ int drawn_in(const RgbImage& image, int left, int right, int top = 0, int bottom
   return drawn;
 }
 
-/// Number of pixels that drawing `words` sets.
+/// Number of pixels set by drawing `words`.
 int dots_of(const std::string& words, int scale) {
   RgbImage image{400, 40, std::vector<std::uint8_t>(3 * 400 * 40, 255)};
   draw_text(image, 0, 0, words, kInk, scale);

@@ -109,7 +109,7 @@ TEST(TrackMl, ReplacesOnlyItsOwnTables) {
   test::expect_parts(test::message_of(ErrorKind::config, [&] { write(2); }),
                      {"events.trackml", "notes.txt", "another name"});
   EXPECT_EQ(test::slurp(path / "notes.txt"), "mine");
-  // These tables lack this program's metadata.
+  // These tables have no metadata from this program.
   std::filesystem::remove(path / "notes.txt");
   std::filesystem::remove(path / "metadata.json");
   test::expect_parts(test::message_of(ErrorKind::config, [&] { write(2); }),

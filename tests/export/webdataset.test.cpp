@@ -1,4 +1,4 @@
-// Shards of a WebDataset: contents, interruption, and what is refused.
+// WebDataset shards: contents, interruption and refusals.
 #include "export/layouts/webdataset.h"
 
 #include "core/io/npy.h"
@@ -222,7 +222,7 @@ TEST(WebDatasetExport, RefusesOtherFoldersAndSettings) {
   }
 }
 
-/// Pictures from a reader that makes all samples, even those that are not needed.
+/// Pictures from a reader that makes all samples, even unneeded ones.
 struct WholeReader final : SampleReader {
   GeneratorReader inner = feed_of("dead_leaves");
   std::function<void(const HostSamples&)> change = [](const HostSamples&) {};

@@ -1,6 +1,6 @@
 // Data sets of named arrays: events, sets, showers, jets and pulses. The input is not the archive
 // itself, whose checksums and headers hardly any mutation would survive (the fuzzer npy covers
-// those). Its first byte selects how the file is read. Then each array has one byte for its name,
+// them). Its first byte selects how the file is read. Then each array has one byte for its name,
 // one for its type, one for its number of dimensions (up to 3), one for each extent, and then its
 // numbers; the text `metadata` has a byte for the name and two for the length. HDF5's library is
 // not fuzzed; its arrays take the same path once they have been read.
@@ -78,7 +78,7 @@ std::string next_array(Remaining& input) {
   return file + input.take(bytes);
 }
 
-/// The arrays of the input; of arrays with the same name, only the first.
+/// The arrays of the input; if several have the same name, only the first.
 void write_archive(const std::filesystem::path& path, Remaining input) {
   NpzWriter archive(path);
   std::set<std::string> written;

@@ -1,4 +1,4 @@
-// YAML of a configuration: the tree, a table with a row of every type, and the list of its values.
+// A configuration's YAML: the tree, a table with a row of every type, and the list of values.
 #include "core/config/config.h"
 
 #include "core/config/config_values.h"

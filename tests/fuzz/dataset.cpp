@@ -1,5 +1,5 @@
-// Data sets of arrays, of CIFAR's binary records and of WebDataset shards. The input's first byte selects the kind, the
-// next two give the length of the first file; the rest is the second file: labels or class names.
+// Data sets of arrays, of CIFAR's binary records and of WebDataset shards. The first byte selects the kind, and the
+// next two give the length of the first file. The rest is the second file: labels or class names.
 #include "sources/datasets/dataset.h"
 
 #include "sources/files/format.h"

@@ -1,7 +1,7 @@
 // Common code of the fuzzers; host only. Each fuzzer is one file, NAME.cpp, with its initial inputs
 // in corpus/NAME. It passes the input to a parser, accepts the Error that bad input must cause, and
-// checks the parser's promises for accepted input. Any other exception and any finding of the
-// sanitizers ends the fuzzer.
+// checks the parser's promises for accepted input. Any other exception and any sanitizer report
+// ends the fuzzer.
 #pragma once
 
 #include "core/error.h"
@@ -26,7 +26,7 @@ inline std::string_view text_of(Input input) {
   return {reinterpret_cast<const char*>(input.data()), input.size()};
 }
 
-/// A folder for input files, below TMPDIR.
+/// A folder for input files, in TMPDIR.
 class InputFolder {
  public:
   InputFolder() {
@@ -62,7 +62,7 @@ inline void expect(bool holds, const char* promise) {
   std::abort();
 }
 
-/// Runs `read`. An Error of a kind for bad input is a refusal; of any other kind it is a finding.
+/// Runs `read`. An Error of a kind for bad input is a refusal; any other Error is a finding.
 template <class Read>
 void refused_or(const Read& read) {
   try {

@@ -1,5 +1,5 @@
-// Headers and pixels of image files, in sequences: "<next>" separates the files of an input, and
-// one reader must decode them exactly as a new reader for each would. Images of more than a million
+// Headers and pixels of image files, in sequences: "<next>" separates the files in an input, and
+// one reader must decode them exactly as separate readers would. Images of more than a million
 // pixels are not decoded, because they take time and cover no new code.
 #include "sources/files/image_codec.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,5 +1,5 @@
 // Command-line overrides, one per line of the input, applied to a small document; also checks that
-// any text of a value reads back as written.
+// any text value reads back as written.
 #include "core/config/config.h"
 #include "core/text/text.h"
 #include "tests/fuzz/fuzz.h"

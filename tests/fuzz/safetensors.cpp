@@ -1,5 +1,5 @@
 // A safetensors file: every tensor in its header must be readable and no larger than the file. The
-// same file read as a model: its heads must have consecutive outputs.
+// same file, read as a model, must have heads with consecutive outputs.
 #include "core/io/safetensors.h"
 
 #include "tests/fuzz/fuzz.h"

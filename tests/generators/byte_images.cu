@@ -1,4 +1,4 @@
-// Device code of a functor of tests. A build with CUDA refers to it, although the tests use the host.
+// Device code of a test functor. Builds with CUDA refer to it, although the tests run on the host.
 #include "kernels/emission/byte_images.h"
 #include "kernels/emission/device_code.h"
 #include "kernels/runtime/launch.cuh"

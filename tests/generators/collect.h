@@ -56,7 +56,7 @@ inline Samples collect(Generator& generator, const SampleRange& range,
   return all;
 }
 
-/// Emits samples in f32 or bf16, augmented as `yaml` says (tests/support/augmentation.h).
+/// Emits samples in f32 or bf16 with the augmentations in `yaml` (tests/support/augmentation.h).
 template <class T>
 std::vector<T> emit_augmented(Generator& generator, const std::string& yaml, std::uint64_t seed,
                               std::uint64_t first, std::int64_t count,

@@ -19,8 +19,8 @@
 namespace wellspring {
 namespace {
 
-/// A team of one thread with its own type, so that its code is compiled only here, with runs of 8
-/// pixels and the device's code path.
+/// A one-thread team with its own type, so that the code for this team (runs of 8 pixels, the
+/// device's code path) is compiled only here.
 class ShortRunTeam : public SoloTeam {
  public:
   static constexpr bool kIsAlone = false;

@@ -1,4 +1,4 @@
-// Samples at latents that the caller gives.
+// Samples at latents given by the caller.
 #include "generators/given_latents.h"
 
 #include "core/error.h"
@@ -31,7 +31,7 @@ std::vector<Settable> settable() {
   return all;
 }
 
-// 37 rows in batches of 20: whole runs of 16 lanes and single events.
+// 37 rows in batches of 20: full runs of 16 lanes and single events.
 TEST(GivenLatents, TheDrawnLatentsGiveTheDrawnSamples) {
   for (const Settable& one : settable()) {
     SCOPED_TRACE(std::string(one.generator) +
@@ -44,14 +44,14 @@ TEST(GivenLatents, TheDrawnLatentsGiveTheDrawnSamples) {
     SampleRange range{3, 10, 37};
     range.latents = given_latents(info, drawn.latents, info.layout.latents, "test");
     for (std::size_t i = 0; i < range.latents.size();
-         ++i)  // the values of the others have no effect
+         ++i)  // the values of the other latents have no effect
       if (static_cast<int>(i) % info.layout.latents >= info.settable_latents)
         range.latents[i] = NAN;
     const Samples given = collect(*generator, range, making);
     EXPECT_EQ(given.x, drawn.x);
     EXPECT_EQ(given.latents, drawn.latents);
 
-    // The samples of other ids differ, although the latents are the same: noise is still drawn.
+    // Samples with other ids differ, although the latents are the same: noise is still drawn.
     range.first = 100;
     const Samples others = collect(*generator, range, making);
     EXPECT_EQ(others.latents, drawn.latents);

@@ -24,8 +24,8 @@ struct GoldenSamples {
   std::string sha256;
 };
 
-/// Samples for the team test. Images are not square, and their width is not a multiple of the run
-/// length of either host or device.
+/// Samples for the team test. Images are not square, and their width is not a multiple of the
+/// host's or the device's run length.
 struct GoldenTeams {
   std::vector<ParamSetting> settings;
   int height = 9, width = 35;

@@ -46,8 +46,8 @@ TEST_P(PinnedSamples, HaveTheDigestsOfTheirFile) {
   }
 }
 
-// A host vectorises events while enough of the batch is left, and makes the remaining ones
-// singly.
+// A host vectorises events while enough of the batch is left, and makes the rest one by
+// one.
 TEST_P(PinnedSamples, AreEqualForVectorisedAndSingleEvents) {
   constexpr std::uint64_t kCount = 40;
   for (const test::GoldenSamples& entry : test::read_golden(GetParam()).samples) {

@@ -1,4 +1,4 @@
-// Compares latents of augmented samples with measurements in the pixels.
+// Compares latents of augmented samples with measurements on the pixels.
 #include "export/samples.h"
 #include "generators/generator.h"
 #include "tests/support/augmentation.h"

@@ -1,4 +1,4 @@
-// The guarantees that every registered generator gives, tested through the registry alone.
+// The guarantees of every registered generator, tested only through the registry.
 #include "core/io/sha256.h"
 #include "export/digest.h"
 #include "generators/generator.h"

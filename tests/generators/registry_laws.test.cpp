@@ -27,8 +27,8 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryGeneratorsLaws,
                          [](const auto& test) { return test.param; });
 
 TEST_P(EveryGeneratorsLaws, LatentsFillTheirRanges) {
-  // A range is wrong if samples never come close to its ends. If 4096 latents are uniform, all of
-  // them miss a given end by more than 1 % with a probability of 1e-18.
+  // A range is wrong if samples never come close to its ends. If 4096 latents are uniform, the
+  // probability that all of them miss a given end by more than 1 % is 1e-18.
   const auto generator = make_small(GetParam());
   const SampleInfo& info = generator->info();
   const auto samples = test::collect(*generator, {1, 0, 4096});

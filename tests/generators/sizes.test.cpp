@@ -75,8 +75,8 @@ TEST(ImageSizes, AreSquareIfOneNumberIsGiven) {
   EXPECT_TRUE(test::collect(*one, {1, 0, 3}).x == test::collect(*both, {1, 0, 3}).x);
 }
 
-// Positions are in the largest central square, so a flip maps x to 1 - x. A canvas of 43 pixels would be 77.4 wide; it
-// has 78. A few roundings of numbers below 2, in units of the side.
+// Positions refer to the largest central square, so a flip maps x to 1 - x. A canvas of 43 pixels would be 77.4 wide;
+// it has 78. The tolerance is a few rounding errors of numbers below 2 (sides).
 TEST(ImageSizes, FlipPositionsInTheLargestCentralSquare) {
   for (const auto& [name, render] : {std::pair<std::string, std::string>{"shapes", ""},
                                      {"visual_atom", "40"},

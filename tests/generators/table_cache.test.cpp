@@ -103,7 +103,7 @@ TEST(TableCache, ReplacesTheFileOfAnotherTable) {
   EXPECT_EQ(cache.notes().size(), 1u);
 }
 
-// Puts a file where the folder should be: unlike permissions, this also stops root.
+// Puts a file in place of the folder: unlike permissions, this also stops root.
 TEST(TableCache, WorksWithoutAUsableFolder) {
   const test::TemporaryFolder folder;
   write_file(folder.path() / "file", "x");

@@ -21,7 +21,7 @@
 
 namespace wellspring::test {
 
-/// A functor with the memory that its emission needs, including tables.
+/// A functor with the memory needed for its emission, including tables.
 template <class F>
 class PlannedFunctor {
  public:
@@ -101,7 +101,7 @@ void expect_equal_for_all_teams(const typename F::Params& params, SampleShape sh
   }
 }
 
-/// The same with the parameters and size under `teams` in golden/<name>.json.
+/// The same with the parameters and size from `teams` in golden/<name>.json.
 template <class F>
 void expect_equal_for_all_teams(const std::string& name) {
   const GoldenTeams teams = read_golden(name).teams;

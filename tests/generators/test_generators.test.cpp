@@ -102,7 +102,7 @@ TEST(Generators, ShareNoRandomWordsUnderOneSeed) {
       equal += a.word[w] == b.word[w] || b.word[w] == c.word[w] ? 1 : 0;
     }
   }
-  // 8000 pairs of 32-bit words are each equal with a probability of 2^-32.
+  // Each of 8000 pairs of 32-bit words is equal with a probability of 2^-32.
   EXPECT_EQ(equal, 0);
 }
 

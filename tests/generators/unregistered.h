@@ -10,7 +10,7 @@
 
 namespace wellspring::test {
 
-/// Sets of up to `most` items in rows of `room` items.
+/// Sets of up to `most` items in rows with room for `room` items.
 struct Handful {
   static constexpr int kLatents = 1;
   static constexpr forms::Events kForm = {};

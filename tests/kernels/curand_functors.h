@@ -1,5 +1,5 @@
 // cuRAND's device generator at scattered counters, for comparison with kernels/random/philox.h. For
-// the kernel tests. Host and device; the cuRAND part is only device code.
+// the kernel tests. Host and device; the cuRAND part is device only.
 #pragma once
 
 #include "kernels/random/philox.h"

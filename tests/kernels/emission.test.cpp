@@ -157,7 +157,7 @@ TEST(Emission, EraseSetsASquareToTheMean) {
 TEST(Emission, SingleChannelIsLuma) {
   const auto x = emit(Coordinates{}, {4, 40, 1}, {4, 40, 1}, "");
   ASSERT_EQ(x.size(), 160u);
-  // Red and green are 1.5, blue is 1; three products and two sums are rounded.
+  // Red and green are 1.5, and blue is 1; three products and two sums are rounded.
   EXPECT_NEAR(x[41], 0.299 * 1.5 + 0.587 * 1.5 + 0.114, 5 * 0x1p-24);
 }
 
@@ -206,8 +206,8 @@ std::vector<T> greys(SampleShape shape, const std::string& yaml, int members) {
   return {x.begin(), x.end()};
 }
 
-// Computing one channel and copying it when storing must give the same bytes as computing three
-// channels: for all operations, in whole runs and in runs at the end of a row.
+// Computing one channel and copying it on store must give the same bytes as computing three
+// channels, for all operations, in full runs and in runs at the end of a row.
 TEST(Emission, GreyIsThreeEqualChannels) {
   const std::string normalised = "\nnormalise: {mean: [0.3, 0.4, 0.5], std: [0.25, 0.5, 1]}";
   for (const SampleShape shape : {SampleShape{5, 64, 3}, {5, 75, 3}, {5, 9, 3}}) {
@@ -228,7 +228,7 @@ TEST(Emission, GreyIsThreeEqualChannels) {
   }
 }
 
-// Lanes are in step if each lane reads the source pixel next to that of the previous lane.
+// Lanes are in step if each lane reads the source pixel next to the previous lane's pixel.
 TEST(Emission, LanesAreInStepUnlessRotatedScaledOrMirrored) {
   const SampleShape shape = {40, 40, 3};
   const std::map<std::string, bool> lists = {

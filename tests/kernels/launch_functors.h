@@ -16,8 +16,8 @@ struct AffineWriter {
   WS_HD void operator()(std::int64_t i) const { out[i] = 3 * i + 1; }
 };
 
-/// All teams scatter into the same cells, as for a canvas in parts: cells[0] counts points,
-/// cells[1] holds their maximum and cells[2] the union of their bits.
+/// All teams scatter into the same cells, as on a canvas in parts: cells[0] is the number of
+/// points, cells[1] their maximum and cells[2] the union of their bits.
 struct SharedCanvasPainter {
   std::int64_t points;  ///< per team
   std::int32_t* cells;

@@ -28,9 +28,9 @@ double value_of(Smooth kind, double x) {
   return x * (kind == Smooth::gelu ? cumulative(x) : sigmoid(x));
 }
 
-/// Bound of the derivative's error. GELU: the relative errors of both terms are at most 7 u and,
-/// with the product, 8 u; their sum rounds once. SiLU: exp rounds by 2 u, so that the sigmoid s has
-/// a relative error of 4 u and 1 - s one of 4 u s + u (1 - s); the other operations round once each.
+/// Bound on the derivative's error. GELU: the relative errors of both terms are at most 7 u, or 8 u with the product;
+/// their sum rounds once. SiLU: exp rounds by 2 u, so the sigmoid s has a relative error of 4 u, and 1 - s an error of
+/// 4 u s + u (1 - s). All other operations round once.
 double slope_bound(Smooth kind, double x) {
   if (kind == Smooth::gelu) return kU * 9 * (cumulative(x) + std::abs(x) * density(x));
   const double s = sigmoid(x);
@@ -76,7 +76,7 @@ class ActivationTest : public test::OperationTest {
     const Doubles xs = in_double(x), dys = in_double(dy);
     for (std::size_t i = 0; i < n; ++i) {
       const double at = xs[i], through = dys[i];
-      // A product, and a relative error of 7 u (GELU) or 3 u and a division (SiLU).
+      // The rounding of a product, and a relative error: 7 u (GELU), or 3 u and a division (SiLU).
       y.push_back(value_of(kind, at));
       y_bound.push_back((8 * kU + stored) * std::abs(y.back()));
       const auto f = [kind](const Doubles& v) { return value_of(kind, v[0]); };

@@ -29,7 +29,7 @@ std::vector<std::int32_t> all_tokens(const AttentionSpec& s) {
   return std::vector<std::int32_t>(static_cast<std::size_t>(s.batch), s.tokens);
 }
 
-/// A head of one sample in double precision; all matrices have a row per existing token.
+/// One head of one sample in double precision; all matrices have one row per existing token.
 struct Head {
   Head(const AttentionSpec& spec, std::int64_t sample, int head, int tokens)
       : s(spec), b(sample), h(head), n(tokens) {}
@@ -161,25 +161,25 @@ class AttentionTest : public test::OperationTest {
     const auto qkv = random_values<T>(3 * n, 1), dy = random_values<T>(n, 2);
     const Results<T> got = run(s, qkv, dy, count);
     const Doubles exact_qkv = in_double(qkv), exact_dy = in_double(dy);
-    // All inputs are below 1. In roundings u of f32, a score has an error of at most sqrt(width)
-    // (width + 2) u, and so has the exponent of a weight p relative to its log-sum-exp: p has twice
-    // that relative error. Weights add up to 1, so a sum over keys has the error of its largest
-    // term, plus one u per key for the order of the sum.
+    // All inputs are below 1. With the f32 rounding u, a score has an error of at most sqrt(width)
+    // (width + 2) u. The exponent of a weight p relative to its log-sum-exp has the same error, and
+    // p has twice that relative error. Weights add up to 1, so a sum over keys has the error of its
+    // largest term, plus one u per key for the order of the sum.
     const double width = s.head_width, tokens = s.tokens, u = test::rounding(DType::f32);
     const double weight = (2 * std::sqrt(width) * (width + 2) + tokens + 16) * u;
     // cuDNN rounds the weights to bf16 before the second product.
     const double rounded = s.compute == DType::bf16 ? test::rounding(DType::bf16) : 0;
     expect_within(got.y, forward(s, count, exact_qkv), weight + 2 * rounded, "y");
-    // |dp| <= width and |ds| <= 2 p width / sqrt(width). dq sums p over keys, which is 1. dk and dv
-    // sum p over queries; with these inputs a key's sum of weights is at most `share`. y, from which
-    // the sum of p dp is computed, is rounded to the compute type.
+    // |dp| <= width and |ds| <= 2 p width / sqrt(width). dq sums p over keys, which gives 1. dk and dv sum p over
+    // queries; with these inputs a key's sum of weights is at most `share`. y, from which the sum of p dp is computed,
+    // is rounded to the compute type.
     const double share = largest_share(s, count, exact_qkv);
     const double slope = 2 * std::sqrt(width);
     expect_within(got.dqkv, backward(s, count, exact_qkv, exact_dy),
                   slope * share * (2 * weight + 4 * rounded) + rounded, "dqkv");
   }
 
-  /// The largest sum over queries of a key's weight; at least 1, the sum over keys.
+  /// A key's largest sum of weights over all queries; at least 1, the sum over keys.
   static double largest_share(const AttentionSpec& s, const std::vector<std::int32_t>& count,
                               const Doubles& qkv) {
     double largest = 1;
@@ -222,7 +222,7 @@ TEST_P(AttentionTest, LeavesOutTokensThatDoNotExist) {
   }
 }
 
-// The memory of tokens that do not exist holds NaN, which would spread.
+// The memory of missing tokens holds NaN, which would spread.
 TEST_P(AttentionTest, DoesNotReadTokensThatDoNotExist) {
   const AttentionSpec s{.batch = 2, .tokens = 40, .heads = 2, .head_width = 16, .masked = true};
   const std::vector<std::int32_t> count = {7, 0};
@@ -297,7 +297,7 @@ TEST(AttentionPlan, IsLogged) {
   EXPECT_EQ(stream.library<PlanLog>()->attention_layers, std::vector<AttentionSpec>{spec});
 }
 
-/// Forward and backward pass of the samples from `first` on; memory is [batch, ...].
+/// Forward and backward pass of the samples starting at `first`; memory is [batch, ...].
 void enqueue(Attention& attention, Stream& stream, const AttentionSpec& s, std::int64_t first,
              const std::vector<float>& qkv, const std::vector<float>& dy, Workspace workspace,
              std::vector<std::byte>& saved, Results<float>& to) {
@@ -376,7 +376,7 @@ TEST(AttentionTeams, GiveEqualBitsForAnySize) {
   expect_equal_bits<bf16>(40, 24, {40, 11});
 }
 
-// cuDNN needs at least one token per sample, so that its results for missing tokens are replaced.
+// cuDNN needs at least one token per sample, so its results for missing tokens are replaced.
 TEST(AttentionTeams, ClampCountsAndClearMissingTokens) {
   const std::vector<std::int32_t> count = {-1, 0, 2, 3, 9};
   constexpr int kTokens = 3, kFeatures = 5;

@@ -18,8 +18,8 @@ namespace {
 class BatchNormTest : public test::OperationTest {};
 
 // The mean is a thousand times the standard deviation, and there are more rows than a chunk has.
-// Floats of that size are multiples of 2^-13, so x is off by up to 2^-14, compared with its
-// standard deviation of 1/sqrt(3). Summing about each chunk's own mean loses no further precision.
+// Floats of this size are multiples of 2^-13, so x is off by up to 2^-14, with a standard deviation
+// of 2^-14 / sqrt(3). Sums about each chunk's own mean lose no further precision.
 TEST_P(BatchNormTest, KeepsPrecisionFarFromZero) {
   BatchNormSpec spec = {.rows = 5000, .channels = 3};
   const auto n = static_cast<std::size_t>(spec.rows * spec.channels);
@@ -40,13 +40,13 @@ TEST_P(BatchNormTest, KeepsPrecisionFarFromZero) {
     means[k] = means[k];
     variances[k] = 0.9 + 0.1 * variances[k] * 5000 / 4999;
   }
-  // The mean of 1000 may be off by 4 roundings; the variance changes only by the square of that.
+  // The mean of 1000 may be off by 4 rounding errors; the variance, only by the square of this.
   test::expect_within(mean.values(), means, 4000 * test::rounding(DType::f32), "mean");
   test::expect_within(rstd.values(), rstds, 1e-5, "rstd");
   test::expect_within(running_variance.values(), variances, 1e-5, "running variance");
 }
 
-/// Results of a batch norm of some rows.
+/// Results of a batch norm over some rows.
 struct NormResult {
   std::vector<float> y, dx, dgamma, dbeta, running_mean, running_variance;
 };
@@ -75,11 +75,11 @@ NormResult norm_pass(const std::vector<float>& x, const std::vector<float>& dy, 
 
 // x is in [-1, 5] around 2, with a standard deviation s > 1.5, dy in [-1, 1], m rows. A sum of m terms in
 // two orders differs by 2 m u of the sum of its absolute values (Higham 2002, section 4.2), so the means
-// differ by 10 m u. The sums of squares differ by 2 m u of themselves, and by the square of the
-// difference of the means, so that rstd < 2/3 differs by (m + 10) u of itself; xhat, at most 2, by
-// (10 m 2/3 + 2 (m + 10)) u < 10 (m + 2) u. In dx, whose factor gamma rstd is below 1, the means of dy
-// and of dy xhat differ by 2 m u (1 + 2), by that of xhat, and their product with xhat by as much again:
-// less than 30 (m + 2) u. The sums dgamma and dbeta differ by m times the error of a term.
+// differ by 10 m u. The sums of squares differ by a relative 2 m u, and by the square of the difference of the means.
+// So rstd < 2/3 differs by a relative (m + 10) u, and xhat, at most 2, by (10 m 2/3 + 2 (m + 10)) u < 10 (m + 2) u. In
+// dx, whose factor gamma rstd is below 1, the means of dy and of dy xhat differ by 2 m u (1 + 2) and by the difference
+// of xhat, and their product with xhat by as much again: less than 30 (m + 2) u. The sums dgamma and dbeta differ by m
+// times the error of a term.
 TEST(BatchNormRanks, ShareTheStatisticsOfTheWholeBatch) {
   constexpr std::int64_t kRows = 600;
   constexpr int kChannels = 24;

@@ -46,7 +46,7 @@ class BroadcastTest : public test::OperationTest {
     expect_within(sum.values(), expected_sum, 2 * once, "sum");
     expect_within(scaled.values(), expected_scaled, once, "scaled");
     expect_within(dx.values(), expected_dx, once, "dx");
-    // A product and at most `rows` additions round the sum of the terms' magnitudes.
+    // A product and at most `rows` additions each round by at most the sum of the magnitudes.
     for (double& of : bound) of *= static_cast<double>(rows + 1) * kU;
     expect_within(dfactors.values(), expected_factors, bound, "dfactors");
 
@@ -64,7 +64,7 @@ class BroadcastTest : public test::OperationTest {
   }
 };
 
-// Chunks of rows have 2048 elements, chunks of sums 16384.
+// Chunks of rows have 2048 elements, and chunks of sums have 16384.
 TEST_P(BroadcastTest, AgreesWithDoublePrecision) {
   for (const int columns : {1, 3, 7, 8, 65, 768, 2049, 5000}) {
     for (const std::int64_t rows : {1, 5, 60}) {

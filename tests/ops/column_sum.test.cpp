@@ -46,8 +46,8 @@ void expect_column_sums(std::int64_t rows, int columns) {
       exact += value;
       magnitude += std::abs(value);
     }
-    // A lane has at most max(4, rows / 2^18 + 1) terms, and the second pass at most 4; each has a
-    // tree of 8 levels. Each rounding is half an epsilon (Higham 2002, section 4.2).
+    // A lane has at most max(4, rows / 2^18 + 1) terms, and the second pass at most 4; each pass
+    // has a tree of 8 levels. Each rounding is half an epsilon (Higham 2002, section 4.2).
     const double roundings = 4 + static_cast<double>(rows) / 0x1p18 + 1 + 4 + 16;
     EXPECT_NEAR(sums[static_cast<std::size_t>(column)], exact, roundings * 0.6e-7 * magnitude)
         << rows << " rows, column " << column;

@@ -25,8 +25,8 @@ std::size_t w_size(const Conv2dSpec& s) {
   return static_cast<std::size_t>(s.out_channels * s.kernel * s.kernel * s.in_channels);
 }
 
-/// Calls visit(x, w, y) for each tap of each output: y's value has in_channels products there, of the
-/// values from indices x and w on.
+/// Calls visit(x, w, y) for each tap of each output: there, the value y gets in_channels products of the values
+/// starting at indices x and w.
 template <class Visit>
 void each_tap(const Conv2dSpec& s, Visit visit) {
   for (int n = 0; n < s.batch; ++n)
@@ -43,8 +43,8 @@ void each_tap(const Conv2dSpec& s, Visit visit) {
           }
 }
 
-/// The convolution and its adjoints in double precision. Given the magnitudes of the inputs, it
-/// returns the scale of the rounding errors. Pointers keep these loops fast with sanitizers.
+/// The convolution and its adjoints in double precision. Given the inputs' magnitudes, they return
+/// the scale of the rounding errors. Pointers keep these loops fast with sanitizers.
 Doubles forward(const Conv2dSpec& s, const Doubles& x, const Doubles& w, const Doubles& bias) {
   Doubles y(y_size(s));
   for (std::size_t i = 0; i < y.size(); ++i) {
@@ -107,7 +107,7 @@ const std::vector<Conv2dSpec>& conv_table() {
       images(2, 4, 4, 64, 128, {.bias = false}),
       // These cases have enough tiles for Winograd's algorithm. They cover images that do and do
       // not fill their tiles, a small last group of tiles, two parts with several groups each, and
-      // two blocks of channels with one group and with several.
+      // two blocks of channels with one and with several groups.
       images(4, 8, 8, 32, 64, {.activation = relu}),
       images(5, 7, 6, 64, 32),
       images(17, 4, 11, 96, 32, {.bias = false}),
@@ -124,7 +124,7 @@ const std::vector<Conv2dSpec>& conv_table() {
       images(2, 9, 8, 16, 32, {.stride = 2}),
       images(2, 8, 8, 16, 32, {.kernel = 1, .stride = 2, .padding = 0, .bias = false}),
       images(1, 9, 9, 4, 8, {.kernel = 5, .padding = 2}),
-      // First layers, which a GPU computes directly if it can (direct_conv_applies).
+      // First layers, which a GPU computes directly if possible (direct_conv_applies).
       images(2, 6, 6, 3, 16, {.input_gradient = false}),
       images(3, 7, 5, 3, 8, {.activation = relu, .input_gradient = false}),
       images(2, 9, 8, 1, 64, {.input_gradient = false}),

@@ -57,7 +57,7 @@ class ConvPool2dTest : public test::OperationTest {
     convolution->forward(stream(), x, w, bias_or_none, full, space);
     max_pool_forward(stream(), pool, full, y2, winner2);
     // The products have magnitudes up to 1 and random signs. Their sum is far below their number,
-    // so as many roundings as there are products is a generous bound.
+    // so one rounding of 1 per product is a generous bound.
     const double u = test::rounding(DType::f32);
     const double taps = static_cast<double>(s.kernel * s.kernel);
     const auto bound = [&](double terms) { return terms * u + 4 * test::rounding(s.compute); };

@@ -23,7 +23,7 @@ std::vector<double> elements(const Matrix& m) {
   return {m.data(), m.data() + m.size()};
 }
 
-/// terms * u * sum |a b| (Higham 2002, section 3.1), plus the roundings of the result.
+/// terms * u * sum |a b| (Higham 2002, section 3.1), plus the result's rounding errors.
 std::vector<double> bounds(const Matrix& magnitude, double terms, DType result, int roundings = 1) {
   return elements(magnitude *
                   ((terms + 1) * test::rounding(DType::f32) + roundings * test::rounding(result)));

@@ -11,7 +11,7 @@
 namespace wellspring::ops::test {
 namespace {
 
-/// Sizes: one element, part of a chunk, one chunk, and one element more than two chunks.
+/// Sizes: one element, part of a chunk, one chunk, and two chunks plus one element.
 constexpr std::size_t kSizes[] = {1, 77, kChunk, 2 * kChunk + 1};
 
 class ElementwiseTest : public test::OperationTest {

@@ -1,5 +1,5 @@
-// The self-supervised losses against independent formulas in double precision, and their gradients
-// against finite differences.
+// Compares self-supervised losses with independent formulas in double precision, and their
+// gradients with finite differences.
 #include "kernels/ops/embedding_loss.h"
 
 #include "kernels/ops/embedding_teams.h"
@@ -135,7 +135,7 @@ class EmbeddingLossTest : public test::LossFixture {
 };
 
 // Sums of up to 35 products and 24 terms, of magnitude below 4 (similarities) or 40 (weighted terms
-// of vicreg); each has a few roundings.
+// of vicreg); each has a few rounding errors.
 TEST_P(EmbeddingLossTest, MatchesDoublePrecisionAndFiniteDifferences) {
   for (const Kind kind : {Kind::info_nce, Kind::alignment_uniformity, Kind::vicreg})
     for (const std::int32_t views : {2, 3})
@@ -172,7 +172,7 @@ TEST_P(EmbeddingLossTest, MatchesDoublePrecisionAndFiniteDifferences) {
         }
 }
 
-// With S samples and equal embeddings, every similarity is 1.
+// With S samples and identical embeddings, every similarity is 1.
 TEST_P(EmbeddingLossTest, HasClosedFormsForEqualEmbeddings) {
   Rows rows = rows_of(8, 4, DType::f32);
   for (std::size_t i = 0; i < rows.outputs.size(); ++i)

@@ -1,5 +1,5 @@
-// Normalisations fused with the operations before and after them give the bits of the separate
-// operations: pooling before, a mean after, and the sum of two output gradients.
+// Normalisations fused with their neighbours (pooling before, a mean after, the sum of two output
+// gradients) give the same bits as the separate operations.
 #include "kernels/ops/batch_norm.h"
 #include "kernels/ops/group_norm.h"
 #include "tests/ops/operation_test.h"
@@ -141,7 +141,7 @@ class FusedNormTest : public test::OperationTest {
     expect_same(fused.dbeta, apart.dbeta, "dbeta");
   }
 
-  /// Samples of one team and of several chunks; packs of channels and single ones.
+  /// Samples with one team and with several chunks; packs of channels and single channels.
   template <class Check>
   static void for_shapes(Check check) {
     for (const Activation activation : {Activation::none, Activation::relu})

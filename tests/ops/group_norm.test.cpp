@@ -91,18 +91,18 @@ class GroupNormTest : public test::OperationTest {
                         s.residual ? dresidual.data() : nullptr, dgamma, dbeta, partials);
 
     const Inputs in{in_double(x), in_double(gamma), in_double(beta), in_double(residual)};
-    // A large offset gives x - mean an error of offset * u. The sums run over 256 lanes and add a
-    // few roundings of their mean magnitude. A factor of 16 covers both for xhat up to about 2.
+    // With a large offset, x - mean has an error of offset * u. Sums over 256 lanes add a few
+    // rounding errors of the mean magnitude. A factor of 16 covers both for xhat up to about 2.
     const double u = test::rounding(DType::f32);
     const double scale = 16 * (1 + static_cast<double>(std::abs(offset)));
     const double size = static_cast<double>(s.height * s.width * s.channels / s.groups);
-    // A group of one value has no spread: rstd is 1 / sqrt(epsilon), which amplifies the error.
+    // A group of one value has zero variance: rstd is 1 / sqrt(epsilon), which amplifies the error.
     const double sharp = size < 8 ? 1 / std::sqrt(static_cast<double>(s.epsilon)) : 2;
     const double forward_bound = scale * u * sharp + 4 * test::rounding(s.compute);
     expect_within(y.values(), forward(s, in), forward_bound, "y");
 
     // Gradients of sum(dy y) by finite differences. If y is within its error of ReLU's kink, the
-    // mask may differ; these few elements are not compared.
+    // mask may differ; these few elements are skipped.
     Doubles through = in_double(dy);
     const Doubles written = in_double(y.values());
     if (s.activation == Activation::relu) {
@@ -112,7 +112,7 @@ class GroupNormTest : public test::OperationTest {
     linear.activation = Activation::none;
     const auto along = [&](const Inputs& inputs) { return dot(forward(linear, inputs), through); };
     const double backward_bound = (sharp * scale * u + 4 * test::rounding(s.compute)) * sharp;
-    // In large samples, only some elements, which are in different chunks.
+    // In large samples, only some elements, from different chunks.
     std::vector<T> some_dx;
     Doubles expected_dx;
     for (std::size_t i = 0; i < n; i += n < 4096 ? 1 : n / 16 + 1) {
@@ -188,7 +188,7 @@ WS_ON_EVERY_BACKEND(GroupNormTest);
 using wellspring::test::bytes_of;
 using wellspring::test::expect_equal_for_all_team_sizes;
 
-/// Buffers of all functors. Chunks of kEach rows, so that the last one is shorter.
+/// Buffers of all functors. With chunks of kEach rows, the last one is shorter.
 template <class T>
 void expect_equal_bits(int rows, int channels, int groups) {
   SCOPED_TRACE(std::to_string(rows) + " rows of " + std::to_string(channels) + " channels");
@@ -235,7 +235,7 @@ void expect_equal_bits(int rows, int channels, int groups) {
       NormBackward<T>{divided, gamma.data(), one.data(), two.data(), chunks, gamma_sums.data(),
                       beta_sums.data(), dx.data()},
       kBatch * chunks, team, {bytes_of(dx), bytes_of(gamma_sums), bytes_of(beta_sums)});
-  // Parts that are added beforehand give the same bits.
+  // Adding the parts beforehand gives the same bits.
   const std::vector<T> at_once = dx;
   std::vector<float> gamma_totals(kBatch * c), beta_totals(kBatch * c);
   AddParts<kTotals> all;

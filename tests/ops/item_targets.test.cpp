@@ -12,8 +12,8 @@
 namespace wellspring::ops::test {
 namespace {
 
-/// Six sets of up to `items` items of four features. The first source predicts features 3 and 1, the
-/// third one features 0 and 2. A set is empty, one is full, and one claims more items than there are.
+/// Six sets of up to `items` items with four features. The first source predicts features 3 and 1, the third source
+/// features 0 and 2. One set is empty, one is full, and one claims more items than it can have.
 struct Sets {
   static constexpr std::int64_t kFeatures = 4, kTargets = 2;
   Rows rows;
@@ -84,7 +84,7 @@ TEST_P(ItemTargetsTest, MatchDoublePrecisionAndFiniteDifferences) {
             squared += e * e;
             absolute += std::abs(e);
           }
-          // An error is rounded once, its square again, and a tree adds up to 40 of them.
+          // An error is rounded once, its square again, and a tree adds up to 40 squares.
           const double bound = 16 * kU;
           const auto at = static_cast<std::size_t>(2 * k) * 6 + row;
           EXPECT_NEAR(result.scores[at], squared, bound * squared);

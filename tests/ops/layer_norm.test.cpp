@@ -18,7 +18,7 @@ struct LayerNormInputs {
   Doubles x, gamma, beta;
 };
 
-/// y, and per row 1 / sqrt(variance + epsilon) and the largest magnitude of xhat.
+/// y, and for each row 1 / sqrt(variance + epsilon) and the largest magnitude of xhat.
 struct Normalised {
   Doubles y, rstd, reach;
 };
@@ -77,15 +77,15 @@ struct Layer {
     layer_norm_forward(stream, s, x, gamma, beta, y, mean, rstd);
     layer_norm_backward(stream, s, x, dy, gamma, mean, rstd, dx, dgamma, dbeta, partials);
   }
-  /// Roundings of a row's mean: one per pack of a lane, the levels of the tree over the values and
-  /// lanes, and the division.
+  /// Rounding errors of a row's mean: one per pack of a lane, one per level of the tree over values
+  /// and lanes, and the division.
   double roundings() const {
     const double slots = kPack * row_team(s.channels);
     return std::ceil(static_cast<double>(c) / slots) + std::log2(slots) + 1;
   }
-  /// Error of a row's xhat. x - mean has one rounding more than the mean, of the magnitude of x.
-  /// The relative error of rstd is half of that of the variance (two more for the square) plus 3
-  /// of its own, and the product rounds once.
+  /// Error of a row's xhat. x - mean has one more rounding error than the mean, of the magnitude of
+  /// x. The relative error of rstd is half the variance's error (two more for the square) plus 3 of
+  /// its own, and the product rounds once.
   double error_of_xhat(std::size_t row) const {
     return kU * ((roundings() + 1) * exact.rstd[row] * magnitude +
                  (roundings() / 2 + 5) * exact.reach[row]);
@@ -100,7 +100,7 @@ struct Layer {
   double magnitude;
 };
 
-/// gamma is at most 1.5; scaling and shifting round twice in f32, storing once.
+/// gamma is at most 1.5; scaling and shifting round twice in f32, and storing rounds once.
 template <class T>
 void expect_forward(const Layer<T>& layer) {
   Doubles bound;
@@ -133,7 +133,7 @@ void expect_backward(const Layer<T>& layer) {
     const double rstd = layer.exact.rstd[row], reach = layer.exact.reach[row];
     some.push_back(dx[i]);
     expected.push_back(differences(&LayerNormInputs::x, i));
-    // g, a and xhat b are at most 1.5 (1 + 1 + reach), and round like means; the error of xhat
+    // g, a and xhat b are at most 1.5 (1 + 1 + reach), and round like means. The error of xhat
     // enters through xhat and through b, where |g| is at most 1.5.
     bound.push_back(
         rstd * 1.5 *
@@ -141,10 +141,10 @@ void expect_backward(const Layer<T>& layer) {
         test::rounding(layer.s.compute) * std::abs(expected.back()) +
         1e-8 * (1 + std::pow(rstd, 3)));
   }
-  if (layer.c > 1) {  // a single value has no spread, so differences say nothing
+  if (layer.c > 1) {  // a single value has zero variance, so differences are meaningless
     expect_within(some, expected, bound, "dx");
   }
-  // A sum of `rows` terms has at most that many roundings of their magnitudes.
+  // A sum of `rows` terms has at most `rows` rounding errors of their magnitudes.
   double gamma_bound = 1e-8;
   for (std::size_t row = 0; row < layer.exact.rstd.size(); ++row) {
     gamma_bound +=

@@ -157,7 +157,7 @@ TEST_P(LossTest, MultiLabelLossMatchesDoublePrecisionAndFiniteDifferences) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       Rows rows = six_rows(3, dtype);
       rows.scores = kSigmoidScores;
-      // 0, 1 and values in between, as in mixed samples, with one column more than the head has
+      // Targets of 0, 1 and in between, as in mixed samples, with one more column than the head has
       // outputs. Row 2 has no label; the labels of row 4 sum to less than one.
       std::vector<float> targets = random_values<float>(24, 3, 0, 1);
       for (std::size_t i = 0; i < 24; i += 2) targets[i] = targets[i] > 0.5f ? 1 : 0;
@@ -202,8 +202,8 @@ TEST_P(LossTest, MultiLabelLossMatchesDoublePrecisionAndFiniteDifferences) {
 }
 
 // The loss is linear in the targets, so the loss of a mixture is the weighted mean of both losses.
-// With equal weights this always holds; with balanced weights it holds if both have the same number
-// of labels.
+// With equal weights this always holds; with balanced weights it holds if both rows have the same
+// number of labels.
 TEST_P(LossTest, IsLinearInMixturesOfSeveralLabels) {
   Rows rows = six_rows(4, DType::f32);
   rows.scores = kSigmoidScores;
@@ -246,8 +246,8 @@ TEST_P(LossTest, IsLinearInMixturesOfSeveralLabels) {
 }
 
 // With all K outputs at -30, each present label costs 30 and absent ones cost nothing, as e^-30
-// vanishes next to 1. Balanced, the mean over the outputs is 30 for any total of present labels of
-// at least one, including fractions; for a total t below one it is 30 t.
+// vanishes next to 1. With balanced weights, the mean over the outputs is 30 if the labels present
+// (including fractions) add up to at least one, and 30 t if their total t is below one.
 TEST_P(LossTest, BalancesPresentLabels) {
   Rows rows = six_rows(4, DType::f32);
   rows.scores = kSigmoidScores;
@@ -319,7 +319,7 @@ TEST_P(LossTest, RegressionLossMatchesDoublePrecisionAndFiniteDifferences) {
         for (float& y : rows.outputs) y *= 0.2f;
       const std::vector<float> latents = random_values<float>(24, 2, 0, 9),
                                targets = random_values<float>(18, 4, -5, 5);
-      // Source 0 has both targets among its latents, source 2 has one in the target column.
+      // Source 0 has both targets among its latents, and source 2 has one in the target column.
       std::vector<std::int32_t> column(2 * kMaxSources, 1 << 20);
       column[0] = 3, column[1] = 1;
       column[4] = 0, column[5] = -3;
@@ -348,7 +348,7 @@ TEST_P(LossTest, RegressionLossMatchesDoublePrecisionAndFiniteDifferences) {
         for (std::size_t k = 0; k < 2; ++k) {
           const double in_unit =
               (y[rows.own(row) + k] - target(row, k)) / static_cast<double>(scale[k]);
-          // Values are below 7, or below 35 in the other unit, with four roundings each.
+          // Values are below 7, or below 35 in the other unit, with four rounding errors each.
           const double tolerance = 35 * 8 * test::rounding(DType::f32);
           EXPECT_NEAR(result.scores[2 * k * 6 + row], in_unit * in_unit, 2 * 35 * tolerance);
           EXPECT_NEAR(result.scores[(2 * k + 1) * 6 + row], std::abs(in_unit), tolerance);
@@ -358,7 +358,7 @@ TEST_P(LossTest, RegressionLossMatchesDoublePrecisionAndFiniteDifferences) {
   }
 }
 
-// A variance below 1e-6 counts as 1e-6; its output still has a gradient, which makes it grow.
+// A variance below 1e-6 counts as 1e-6; the output still has a gradient that makes it grow.
 TEST_P(LossTest, GaussianLossStaysFiniteForTinyVariances) {
   Rows rows = six_rows(2, DType::f32);
   rows.scores = 2;

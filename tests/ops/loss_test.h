@@ -1,5 +1,5 @@
-// Rows of a batch with several heads and sources, and comparisons of their losses and gradients with
-// double precision. For the tests of losses; host only.
+// A batch with several heads and sources, and comparisons of its losses and gradients with double precision. For loss
+// tests; host only.
 #pragma once
 
 #include "kernels/ops/training.h"
@@ -38,7 +38,7 @@ inline Doubles smoothed(Doubles wanted, double smoothing) {
   return wanted;
 }
 
-/// A batch of rows with the outputs of three heads, of which one is tested.
+/// A batch of rows with the outputs of three heads; one of them is tested.
 struct Rows {
   HeadSlice head;
   std::vector<float> outputs;
@@ -56,7 +56,7 @@ struct Rows {
   }
 };
 
-/// Six samples of three sources. The second source lacks the head, and one sample has weight 0.
+/// Six samples of three sources. The second source does not have the head; one sample has weight 0.
 inline Rows six_rows(std::int32_t outputs, DType gradient) {
   Rows rows;
   rows.head.batch = 6;
@@ -110,8 +110,8 @@ class LossFixture : public test::OperationTest {
     Doubles expected(rows.batch());
     for (std::size_t row = 0; row < rows.batch(); ++row) expected[row] = weighted(z, row);
     const double u = test::rounding(DType::f32);
-    // About ten roundings of numbers below 16, errors of 2 ulps each in exp and log, and a rounding
-    // per added value.
+    // About ten rounding errors of numbers below 16, errors of 2 ulps each in exp and log, and one
+    // rounding error per added value.
     const double roundings = 16 + added;
     expect_within(result.loss, expected, 16 * roundings * u, "loss");
     const auto mean = [&](const Doubles& v) {

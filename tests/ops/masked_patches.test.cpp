@@ -11,8 +11,8 @@
 namespace wellspring::ops::test {
 namespace {
 
-/// Six images of 4 x 6 pixels as patches of side 2. The mask of row 3 is empty, and that of row 5
-/// is full.
+/// Six images of 4 x 6 pixels as patches of side 2. The mask of row 3 is empty, and the mask of row
+/// 5 is full.
 struct MaskedImages {
   static constexpr std::int32_t kPatches = 6;
   PatchPixels patches;
@@ -45,7 +45,7 @@ struct MaskedImages {
     return x[row * static_cast<std::size_t>(patches.shape.elements()) +
              static_cast<std::size_t>((down * 6 + across) * channels + c)];
   }
-  /// As models_mae.py: (target - mean) / (var + 1e-6)^0.5 with torch's unbiased var.
+  /// As in models_mae.py: (target - mean) / (var + 1e-6)^0.5 with torch's unbiased var.
   Doubles targets(std::size_t row, std::size_t patch) const {
     Doubles values;
     for (int y = 0; y < 2; ++y)

@@ -38,7 +38,7 @@ Measures measures_of(const float* values) {
   return {.batch = kBatch, .count = kMeasures, .losses = 2, .sources = kSources, .values = values};
 }
 
-/// For sums of 300 numbers below 3 in double precision, in a different order.
+/// Tolerance for sums of 300 numbers below 3 in double precision, in a different order.
 constexpr double kSumTolerance = 300 * 900 * 0x1p-53;
 
 class MetricsTest : public test::OperationTest {};
@@ -124,7 +124,7 @@ WS_ON_EVERY_BACKEND(MetricsTest);
 TEST(MetricsTeams, GiveEqualBitsForAnySize) {
   const Batch batch;
   using wellspring::test::bytes_of;
-  // A team sums 12 or, in two rounds, 48 sums of three sources.
+  // A team adds up 12 sums of three sources or, in two rounds, 48.
   for (const std::int32_t count : {3, 15}) {
     std::vector<StepState> state(1);
     std::vector<StepMetrics> lines(2);

@@ -14,7 +14,7 @@ namespace wellspring::ops::test {
 namespace {
 
 // Half decodes every f16 exactly. In f64 the midpoint of two neighbours is exact, and the next f32
-// on either side of it belongs to the nearer neighbour.
+// on either side of the midpoint rounds to the nearer neighbour.
 TEST(F16, RoundsToNearestTiesToEven) {
   for (int bits = 0; bits < 0x7bff; ++bits) {
     const float low(Half{static_cast<std::uint16_t>(bits)}),

@@ -1,4 +1,4 @@
-// Tools to test operations on every back end of this machine: device buffers followed by guard
+// Tools for testing operations on every back end of this machine: device buffers followed by guard
 // words, random inputs, and comparisons with double precision within stated bounds. For the tests
 // of kernels/ops; host only.
 #pragma once
@@ -59,7 +59,7 @@ class Buffer {
   operator T*() const { return data(); }  // NOLINT: acts as the pointer that operations take
   std::size_t size() const { return n_; }
 
-  /// const, because the memory is not part of the object, just like the target of a pointer.
+  /// const, because the memory is not part of the object, as with a pointer's target.
   void assign(const std::vector<T>& values) const {
     ASSERT_EQ(values.size(), n_);
     stream_->copy(memory_.data(), values.data(), n_ * sizeof(T), CopyDirection::host_to_device,

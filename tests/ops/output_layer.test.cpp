@@ -17,8 +17,8 @@ constexpr std::int64_t kLayerRows = 9;
 
 class OutputLayerTest : public test::OperationTest {
  protected:
-  /// Outputs agree within the rounding of their sums; from equal outputs, the loss has the bits of
-  /// the separate operation. Rows of source 1 do not train the head, and row 3 has no valid label.
+  /// Outputs agree within the rounding of their sums; for identical outputs, the loss is
+  /// bit-identical. Rows of source 1 do not train the head, and row 3 has no valid label.
   template <class T>
   void check(int in, int outputs) {
     SCOPED_TRACE(std::to_string(in) + " inputs, " + std::to_string(outputs) + " outputs");
@@ -51,7 +51,7 @@ class OutputLayerTest : public test::OperationTest {
     OutputLayer layer = {in, device_x, device_w, bias, y, dx, weight_parts, bias_parts};
     output_layer_loss(stream(), head, layer, input, device_labels, 0.1f, {loss, score, gradient});
 
-    // An output is rounded once per term of its longest lane and per lane.
+    // An output is rounded once per term of its longest lane and once per lane.
     const double terms =
         static_cast<double>(in) / OutputLayerLoss<T>::kLanes + 8 + OutputLayerLoss<T>::kLanes + 2;
     Doubles expected(rows * m), bound(rows * m);
@@ -103,7 +103,7 @@ class OutputLayerTest : public test::OperationTest {
     EXPECT_EQ(in_double(weight_parts.values()), products);
     EXPECT_EQ(in_double(bias_parts.values()), g);
 
-    // A frozen layer after frozen ones: only the loss.
+    // A frozen layer after frozen ones computes only the loss.
     layer.dx = nullptr;
     layer.weight_parts = layer.bias_parts = nullptr;
     y.assign(std::vector<float>(rows * m));

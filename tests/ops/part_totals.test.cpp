@@ -34,7 +34,7 @@ Doubles totals(const PartTotal& t, const std::vector<float>& parts, bool magnitu
 
 class PartTotalsTest : public test::OperationTest {
  protected:
-  /// Adds `entries` tables of different sizes, more than one launch takes if there are many.
+  /// Adds `entries` tables of different sizes. If there are many, one launch cannot take all.
   template <class T>
   void check(int entries) {
     PartTotals all;
@@ -56,7 +56,7 @@ class PartTotalsTest : public test::OperationTest {
     }
     all.launch(stream());
     for (std::size_t i = 0; i < added.size(); ++i) {
-      // Up to three terms per lane and 30 roundings of the fold (channel_sums.h).
+      // Up to three terms per lane and 30 rounding errors of the fold (channel_sums.h).
       Doubles bounds = totals(added[i], parts[i].values(), true);
       for (double& bound : bounds) bound *= 33 * test::kU + test::rounding(DTypeOf<T>::value);
       test::expect_within(sums[i].values(), totals(added[i], parts[i].values()), bounds,
@@ -67,7 +67,7 @@ class PartTotalsTest : public test::OperationTest {
 
 TEST_P(PartTotalsTest, AddsEveryEntryOfTheTable) {
   check<float>(1);
-  check<float>(70);  // more than one launch takes
+  check<float>(70);  // more than one launch can take
   check<bf16>(7);
 }
 

@@ -129,7 +129,7 @@ TEST_P(PixelLossTest, AveragesLargeImages) {
     }
   }
   const double u = test::rounding(DType::f32);
-  // As in expect_agrees; a lane adds three pixels, and the tree has nine levels.
+  // As in expect_agrees. A lane adds three pixels, and the tree has nine levels.
   expect_within(result.loss, loss, 16 * (16 + 12) * u, "loss");
   expect_within(result.gradient, gradient, 16 * u / 10 / 1300, "gradient");
 }
@@ -176,7 +176,7 @@ TEST_P(PixelLossTest, PassesNaNsThroughAndStaysFiniteForHugeLogits) {
   for (const float value : {3e4f, 1e30f}) {
     images.rows.outputs[pixel] = value;
     const Result result = run_pixels(images, 0.1f);
-    // The other 34 pixels cost less than 8 each; eight roundings.
+    // The other 34 pixels cost less than 8 each; the bound allows eight roundings.
     EXPECT_NEAR(result.loss[0] * 35 / value, 0.9 + 0.1 * 2 / 3,
                 34.0 * 8 / static_cast<double>(value) + 8 * test::rounding(DType::f32));
     for (const double g : result.gradient) EXPECT_TRUE(std::isfinite(g));

@@ -111,7 +111,7 @@ class PoolingTest : public test::OperationTest {
       mean[o] += xd[i] / static_cast<double>(pixels);
       expected_dx[i] = dyd[o] / static_cast<double>(pixels);
     }
-    // Bounds a sum of at most `pixels` terms of magnitude 1, a division and the rounding to T.
+    // Bounds the error of adding at most `pixels` terms of size 1, dividing, and rounding to T.
     for (std::size_t o = 0; o < bound.size(); ++o) {
       bound[o] = (static_cast<double>(pixels) + 1) * test::rounding(DType::f32) +
                  test::rounding(s.compute);

@@ -58,7 +58,7 @@ class UpsampleTest : public test::OperationTest {
       expected_dx[source_of(s, i)] += dyd[i];
     }
     expect_within(y.values(), expected_y, 0, "y");
-    // Three roundings of sums below 4 in f32, then one to T.
+    // Three rounding errors of sums below 4 in f32, then one to T.
     expect_within(dx.values(), expected_dx,
                   4 * (3 * test::rounding(DType::f32) +
                        (s.compute == DType::bf16 ? test::rounding(DType::bf16) : 0)),
@@ -94,7 +94,7 @@ TEST_P(UpsampleTest, GradientMatchesFiniteDifferences) {
       sum += static_cast<double>(dy[i]) * v[source_of(s, i)];
     return sum;
   };
-  // Three roundings of sums below 4, and the error of the differences.
+  // Three rounding errors of sums below 4, and the error of the finite differences.
   expect_within(dx.values(), test::gradient(objective, in_double(x)),
                 4 * 3 * test::rounding(DType::f32) + 1e-8, "dx");
 }

@@ -48,7 +48,7 @@ def main():
             assert (bundle / "bin" / script).stat().st_mode & 0o111, script
         assert "--part" in output("env", "-i", sys.executable, bundle / "bin/gpu-check", "--help")
 
-        # The header of the bundle needs no compiler, unless its object has changed.
+        # The bundle's header needs no compiler unless its object has changed.
         shutil.copy(f"{source}/examples/generators/grating.h", folder)
         digest = ("env", "-i", "WELLSPRING_CXX=/nonexistent", program, "digest", "./grating.h", "--count", "2")
         assert "sha256" in output(*digest, cwd=folder)

@@ -1,5 +1,5 @@
-"""Runs conv_plans for an H200 that is only described: cuDNN must have plans for every pass of the quickstart, in the
-format that gpu-check reads.
+"""Runs conv_plans for the description of an H200. cuDNN must have plans for every pass of the quickstart, and the
+output must have the format that gpu-check reads.
 
 usage: conv_plans_test.py CONV_PLANS SOURCE_DIR
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Device headers must be self-contained: each compiles by itself with a plain C++ compiler as freestanding code. It
-includes only other device headers and those standard headers that need no library.
+includes only other device headers and standard headers that need no library.
 
     device_headers_test.py COMPILER
 """
@@ -12,8 +12,8 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Headers that a functor's code may include. Any compiler must accept them, including run-time compilers. Headers that
-# launch kernels (launch.h), read parameters or plan memory are for the host and are not listed.
+# Headers that a functor's code may include. Any compiler must accept them, including run-time compilers. Host headers,
+# which launch kernels (launch.h), read parameters or plan memory, are not listed.
 DEVICE_HEADERS = """
 core/expect.h
 generators/events/integrate.h

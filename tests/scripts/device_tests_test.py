@@ -67,7 +67,7 @@ TEST(Conv2d, Refuses) {}
             [sys.executable, SCRIPT], capture_output=True, text=True, check=True
         ).stdout
         self.assertIn("kernels StepGraph.CapturesTheSameCensusAndResultOnCuda\n", listing)
-        # The source of this test is in a folder without a program of its own.
+        # This test's source is in a folder that has no test program of its own.
         self.assertIn("sources DatasetSourceTest.EmitsTheSameBatchesOnAGpu\n", listing)
 
 

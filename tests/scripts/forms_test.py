@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A functor that lacks a member required by its form, or misspells it, must not compile, and the error must name the
-member. scripts/check-layers must report a misspelt member that no form requires.
+"""A functor without a member that its form requires, or with a misspelt one, must not compile, and the error must name
+the member. scripts/check-layers must report a misspelt member that no form requires.
 
     forms_test.py COMPILER
 """

@@ -115,7 +115,7 @@ NVIDIA_SMI = r"""
 print("Imagined GPU" + ", 390.1, 8 GiB, 1, 1, 1" * ("," in sys.argv[1]))
 """
 FORWARD = "forward of conv2d a"
-# (fault, arguments, pattern for the names of the checks that must fail, a text in the report).
+# (fault, arguments, pattern for the names of the checks that must fail, text in the report).
 FAULTS = [
     ("digest", "--part A", "^shapes, ", "x: 1 of 6 values differ, first in sample 9 at [0]: host 5.0, "
      "device 5.00000095367431"),
@@ -221,7 +221,7 @@ class GpuCheck(unittest.TestCase):
         with tarfile.open(logs) as tar:
             for log in ("bench-train", "trace-of-quickstart", "cudnn-device-properties"):
                 self.assertTrue(any(log in name for name in tar.getnames()), log)
-        # The four parts together have the same checks.
+        # Together, the four parts have the same checks as a run of everything.
         parts = [self.check("", "--part", part, "--budget", "1", code=3, out=part)[1][0]["checks"]
                  for part in "ABCD"]  # fmt: skip
         self.assertEqual([c["name"] for part in parts for c in part], [c["name"] for c in report["checks"]])

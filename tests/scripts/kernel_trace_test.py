@@ -46,7 +46,7 @@ class KernelTrace(unittest.TestCase):
 
     def test_steps_are_separated_and_summed(self):
         step = read_trace(trace())
-        # Three replays, of which the first is warm-up: 3 + 1 + 5 us of work in 12 us, with gaps of 1 and 2 us.
+        # Three replays; the first is warm-up. 3 + 1 + 5 us of work in 12 us, with gaps of 1 and 2 us.
         self.assertEqual((step["steps"], step["nodes"]), (2, 3))
         self.assertEqual((step["us"], step["us_busy"], step["us_to_next"]), (12, 9, 20))
         self.assertEqual(step["gaps_us"], [1, 2])

@@ -1,7 +1,7 @@
-"""No program may search the current folder for its libraries.
+"""No program may search the current folder for libraries.
 
-An empty entry in RPATH or RUNPATH means the current folder (ld.so(8)), and a relative one starts there: the loader
-would load a file called libz.so.1 from it.
+An empty entry in RPATH or RUNPATH means the current folder (ld.so(8)), and a relative entry starts there: the loader
+would load a file called libz.so.1 from this folder.
 
 usage: library_paths_test.py READELF FOLDER...
 """

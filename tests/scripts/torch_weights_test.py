@@ -1,7 +1,7 @@
 """Weights of resnet18 go to PyTorch and back. A model from `wellspring train` loads strictly into the network of
 scripts/torch-weights; changed weights return in a file that `wellspring eval` accepts. Networks of torchvision and
-timm, if installed, have the same results here: their files go through scripts/torch-weights, and files of the
-safetensors library are read directly, also in half precision. Skipped (77) without PyTorch.
+timm, if installed, have the same results here: scripts/torch-weights converts their files, and files of the safetensors
+library are read directly, also in half precision. Skipped (77) without PyTorch.
 
 Usage: torch_weights_test.py SOURCE_FOLDER WELLSPRING
 """
@@ -72,8 +72,8 @@ def expect_equal(network, samples, found, what):
         logits = network.double().eval()(images.double())
     loss = torch.nn.functional.cross_entropy(logits, labels).item()
     accuracy = (logits.argmax(1) == labels).double().mean().item()
-    # Rounding errors of single precision: see tests/train/network/resnet18.test.cpp, whose bound is 1.5e-4 of the
-    # largest logit. An error of e in each logit changes the loss by at most 2 e.
+    # Rounding errors of single precision: the bound is 1.5e-4 of the largest logit, as explained in
+    # tests/train/network/published_weights.h. An error of e in each logit changes the loss by at most 2 e.
     bound = 3e-4 * max(1, logits.abs().max().item())
     assert abs(found[0] - loss) < bound and found[1] == accuracy, f"{what}: {found}, PyTorch {loss}, {accuracy}"
     # Ratios of probabilities are differences of logits, which have at most twice the error. Subnormal probabilities
@@ -122,7 +122,7 @@ def check_round_trip(script, wellspring, folder):
 
 
 def networks():
-    """resnet18 from the libraries that are installed, or else from the script."""
+    """resnet18 from the installed libraries, or else from the script."""
     found = {}
     for library in ("torchvision", "timm"):
         try:

@@ -104,8 +104,8 @@ TEST(Canvas, KeepsImagesAtTheirOwnSizes) {
     }
 }
 
-// Without a crop, the whole shorter side is visible. Means of 2 x 2 bytes are exact except for the
-// rounding of three sums and a division of numbers up to 4.
+// Without a crop, the whole shorter side is visible. Means of 2 x 2 bytes are exact except for
+// rounding errors of three sums and a division, with numbers up to 4.
 TEST(Canvas, ShrinksHeldOutImagesToTheOutput) {
   const TemporaryFolder folder;
   write_image(folder / "a" / "0.ppm", {32, 16}, 3);
@@ -123,8 +123,8 @@ TEST(Canvas, ShrinksHeldOutImagesToTheOutput) {
 }
 
 // The image just covers an output that is not square: 32 x 16 pixels become 16 x 8, and the middle 12
-// columns remain; 16 x 32 become 12 x 24. Means of 2 x 2 bytes as above; a factor of 4 / 3 is not
-// compared pixel by pixel. Crops have the output's size, too.
+// columns remain; 16 x 32 become 12 x 24. Means of 2 x 2 bytes are as above; with a factor of 4 /
+// 3, pixels are not compared. Crops have the output's size, too.
 TEST(Canvas, CoversOutputsThatAreNotSquare) {
   const TemporaryFolder folder;
   write_image(folder / "a" / "0.ppm", {32, 16}, 3);
@@ -181,7 +181,7 @@ TEST(Canvas, ResizesFilesToSizesThatAreNotSquare) {
   expect_parts(refused("[0, 12]", kWide, ErrorKind::config), {"no side can be 0"});
 }
 
-// An image larger than the canvas equals one that Pillow has shrunk to it.
+// An image larger than the canvas equals the image that Pillow has shrunk to the canvas.
 TEST(Canvas, ShrinksLargerImagesToIt) {
   const TemporaryFolder folder;
   const Bytes large = noise_rgb(64, 30, 4);
@@ -194,7 +194,7 @@ TEST(Canvas, ShrinksLargerImagesToIt) {
   EXPECT_TRUE(std::equal(read.row(0), read.row(1), read.row(1)));
 }
 
-// Every place of a random crop occurs, also at the ends of the longer side.
+// Every position of a random crop occurs, even at the ends of the longer side.
 TEST(Canvas, CropsAnyPartOfAnImage) {
   const TemporaryFolder folder;
   const FrameSize size = {16, 8};
@@ -208,7 +208,7 @@ TEST(Canvas, CropsAnyPartOfAnImage) {
   std::vector<int> first(9);
   for (std::int64_t i = 0; i < read.rows; ++i)
     ++first[static_cast<std::size_t>(std::lround(read.row(i)[0] * 255))];
-  // The chance that one of nine places is missing in 200 draws is below 9 (8/9)^200 < 1e-9.
+  // The chance that any of nine positions is missing in 200 draws is below 9 (8/9)^200 < 1e-9.
   for (const int count : first) EXPECT_GT(count, 0);
 }
 
@@ -246,7 +246,7 @@ TEST(Canvas, HoldsImagesWithOneChannel) {
                {"normalise.mean has 3 values", "one channel"});
 }
 
-// The luma of colours is the sum that the weights of BT.601 give: three products in f32.
+// The luma is the sum of colours with the weights of BT.601: three products in f32.
 TEST(OneChannel, GeneratorsGiveTheLumaOfTheirColours) {
   SourceSpec spec;
   spec.name = spec.generator = "shapes";
@@ -285,8 +285,8 @@ TEST(OneChannel, GeneratorsGiveTheLumaOfTheirColours) {
     ASSERT_EQ(static_cast<float>(narrow->x<bf16>()[i]), static_cast<float>(bf16(grey->x()[i])));
 }
 
-// Masked pixels are 0, and colours minus 2 are not. Rows of a source without masks have none, although
-// the row held another source's mask in an earlier step.
+// Masked pixels are 0, but colours minus 2 are never 0. Rows of a source without masks have no
+// mask, although they held another source's masks in an earlier step.
 TEST(Masks, AreAColumnOfTheBatch) {
   Mixture mixture(3);
   for (const char* const list : {"augment: [mask_patches: {patch: 4, ratio: 0.7}]", ""}) {

@@ -1,4 +1,4 @@
-// Decoding, conversion and damage of the images of a data set.
+// Decoding, conversion and damage of data set images.
 #include "sources/dataset_source.h"
 #include "tests/sources/file_run.h"
 #include "tests/support/error_testing.h"

@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 enum class Steps : std::uint8_t { eager, replayed };
 
 /// The same trace on a device, where the host does not wait for steps. Each step emits `times`
-/// times. If many, the device lags, and a host that fails to wait overwrites rows in use. If one,
-/// the device is early, and a step that fails to wait for its data reads old rows.
+/// times. With many, the device lags, and a host that fails to wait overwrites rows in use. With
+/// one, the device is early, and a step that fails to wait for its data reads old rows.
 Trace device_trace(const SourceSpec& spec, Device device, Steps steps, int times,
                    const std::string& yaml) {
   constexpr auto kBatches = static_cast<std::size_t>(FileRun::kSteps);

@@ -1,4 +1,4 @@
-// A mixture with a source of files, and what it emits.
+// A mixture with a source of files, and its emitted rows.
 #pragma once
 
 #include "kernels/runtime/step_state.h"
@@ -105,7 +105,7 @@ inline Trace trace(const SourceSpec& spec, bool mixed, std::uint64_t first = 0,
   return result;
 }
 
-/// Has a folder of images of three classes.
+/// A test with a folder of images of three classes.
 class ImageFolderTest : public ::testing::Test {
  protected:
   ImageFolderTest() { write_image_folder(root_, 3, 7, kSide, kSide); }

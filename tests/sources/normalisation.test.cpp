@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using Choice = Normalisation::Choice;
 
-/// Room for 16 items, so that many sets have fewer, and globals in GeV.
+/// Room for 16 items, of which many sets have fewer, and globals in GeV.
 const std::vector<ParamSetting> kJets = {{"items", "16"}, {"pt_high", "900"}};
 constexpr std::int64_t kRows = EmittedSource::kRows;
 
@@ -99,7 +99,7 @@ TEST_F(Normalising, IsIndependentOfThreads) {
   EXPECT_EQ(one.globals, four.globals);
 }
 
-// From sums of squares in f64, no digit would be correct here.
+// Sums of squares in f64 would not give a single correct digit here.
 TEST_F(Normalising, HandlesLargeOffsetsAndConstants) {
   std::vector<float> offset, constant(4000, 0.1f), rare(4000, 0);
   for (int i = 0; i < 4000; ++i) offset.push_back(1e8f + 8 * static_cast<float>(i % 4));
@@ -190,7 +190,7 @@ TEST_F(Normalising, RefusesTheWrongNumberOfColumns) {
                {"normalise.globals.std has 2 values", "4 globals"});
 }
 
-/// Several sources of jets, from files() or made(), whose normalisation is settled together.
+/// Several sources of jets, from files() or made(), that settle their normalisation together.
 struct Settled : Normalising {
   /// Returns the scaling of each source after settling.
   std::vector<Normalisation> settle(const std::string& sources) {

@@ -1,4 +1,4 @@
-// Folders that `pack` writes: they are read as the same rows, interrupted ones are continued, and
+// Folders written by `pack`: reading them gives the same rows, interrupted exports continue, and
 // image files are copied.
 #include "core/io/sha256.h"
 #include "core/signals.h"
@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kCount = 23, kShard = 5;
 
-/// Everything that a data set tells about its rows.
+/// All information of a data set about its rows.
 struct Rows {
   RowLayout layout;
   std::vector<std::string> classes;
@@ -41,7 +41,7 @@ Rows rows_of(const Dataset& data) {
   Rows rows{data.layout(), data.classes(), {}, {}, {}, {}};
   const auto reader = data.reader();
   std::vector<float> latents(data.latents().size()), targets(data.targets().size());
-  for (std::int64_t row = data.size(); row-- > 0;) {  // from shard to shard, backwards
+  for (std::int64_t row = data.size(); row-- > 0;) {  // backwards, across shards
     Bytes bytes(static_cast<std::size_t>(data.layout().bytes()));
     reader->check(row);
     reader->read(row, bytes.data());

@@ -53,7 +53,7 @@ class Shares : public ::testing::Test {
     test::write_as_folder(folder_.path() / "images", test::labelled_noise(3, 7, kShareSide));
   }
 
-  /// Images from files, alone or with a generator that is ramped down.
+  /// Images from files, alone or with a generator whose weight falls.
   Mixture mixture(Storage storage, bool mixed) const {
     Mixture mixture(3);
     SourceContext context;
@@ -120,7 +120,7 @@ void expect_rows(const HostBatch& part, const HostBatch& whole, std::int64_t fir
 }
 
 TEST_F(Shares, MatchTheRowsOfASingleRank) {
-  // Steps in order, then again from a later one, one step twice, and steps past the planned end.
+  // Steps in order, then from a later step, one step twice, and steps past the planned end.
   std::vector<std::uint64_t> steps;
   for (std::uint64_t s = 0; s < kSteps; ++s) steps.push_back(s);
   for (const std::uint64_t s : {7, 8, 8, 9, 18, 19, 20, 21, 21, 30, 3}) steps.push_back(s);
@@ -267,8 +267,8 @@ Gradients joined(const std::vector<Gradients>& parts) {
 //   of rows (seen with AVX2).
 // - A row's loss and gradient are a function of its own logits, bit for bit: the mean is over the
 //   global batch.
-// - The weight gradient is a sum over rows that ranks cut differently. It agrees within
-//   2 (B + ranks) u sum |terms|, plus the effect of the logits' differences.
+// - The weight gradient is a sum over rows, which is divided among ranks. It agrees within 2
+//   (B + ranks) u sum |terms|, plus the effect of the logits' differences.
 // For the same number of ranks, all ranks and all runs give the same bits on one kind of processor.
 TEST_F(Shares, AddUpToTheGradientOfASingleRank) {
   for (const Storage storage : {Storage::resident, Storage::streamed}) {

@@ -5,7 +5,7 @@
 //                           "CALL:N+:FAULT": that call and all later ones fail;
 //                           "count:0:0": no call fails, all are counted
 //     CALL                  open, read, write, sync, truncate, close, rename, link, unlink, mkdir,
-//                           map, thread, allocate: each stands for all functions below of its kind
+//                           map, thread, allocate: each stands for all functions of its kind below
 //     FAULT                 an error number ("28"), or S and a signal number ("S9"); the signal
 //                           arrives before the call
 //   WELLSPRING_FAULT_UNDER  counts only calls on this path or on paths that begin with it
@@ -66,7 +66,7 @@ constexpr const char* kNames[kCalls] = {"open",  "read",   "write",   "sync",   
                                         "close", "rename", "link",    "unlink", "mkdir",
                                         "map",   "thread", "allocate"};
 
-/// The settings, read once and without allocating, because allocations are counted, too.
+/// The settings, read once and without allocations, because allocations are counted, too.
 struct Plan {
   bool holds = false;
   int call = kCalls;  ///< kCalls means that no call fails
@@ -93,8 +93,8 @@ void tell(const char* what, int call, long number, const char* path) {
   ::syscall(SYS_close, file);
 }
 
-/// Code of libraries that crash when they run out of memory and that we cannot fix: oneDNN 2.6 and
-/// OpenSSL 3.0 ignore failed allocations.
+/// Code of libraries that crash when out of memory and that we cannot fix: oneDNN 2.6 and OpenSSL
+/// 3.0 ignore failed allocations.
 struct Code {
   const char* library;
   std::uintptr_t begin = 0, end = 0;
@@ -121,7 +121,7 @@ bool is_left_alone(const void* caller) {
   return false;
 }
 
-/// Called at the start of main: the program cannot report failures before that.
+/// Called at the start of main: before that, the program cannot report failures.
 void begin() {
   const char* text = std::getenv("WELLSPRING_FAULT");
   if (text == nullptr) return;
@@ -183,7 +183,7 @@ bool fails(Call call, int folder, const char* name) {
   errno = before;
   if (failing && plan.signal != 0) {
     ::kill(::getpid(),
-           plan.signal);  // returns after the handler, unless another thread runs it
+           plan.signal);  // returns after the handler, unless another thread runs the handler
     failing = false;
   }
   if (failing) errno = plan.error;
@@ -407,7 +407,7 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   return WS_FAILS_HERE ? nullptr : __libc_malloc(size == 0 ? 1 : size);
 }
-// The library's own operators do the same, but they must also be defined here because the operators
+// The library's own operators do the same, but they must be redefined here because the operators
 // above replace them.
 void operator delete(void* memory) noexcept {
   std::free(memory);

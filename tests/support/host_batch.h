@@ -1,4 +1,4 @@
-// A batch in host memory, initialised with a value that is never emitted. Tests only; host only.
+// A batch in host memory, filled with a value that is never emitted. Tests only; host only.
 #pragma once
 
 #include "kernels/batch/batch_columns.h"

@@ -30,7 +30,7 @@ struct TeamDivergence : std::logic_error {
 /// State that the members of a ThreadTeam share: the barrier and the scratch block.
 /// The barrier orders no more than necessary: a waiting member synchronises only
 /// with the member that completes the phase. A mutex would also order it after
-/// members that have already continued, which would hide their races from
+/// members that have already continued, which would hide races from
 /// ThreadSanitizer.
 class TeamHall {
  public:
@@ -39,15 +39,15 @@ class TeamHall {
   int size() const { return size_; }
   std::span<std::byte> scratch() { return scratch_; }
 
-  /// Waits for all members. If one has left, throws in every member; CUDA would hang or read
-  /// garbage.
+  /// Waits for all members. If a member has left, throws in every other one; CUDA would hang or
+  /// read garbage.
   void meet() {
     const std::uint32_t phase = phase_.load();
     const std::uint64_t before = census_.fetch_add(1);
     if (before >= kOneLeft) diverge();
     if (static_cast<int>(before) + 1 == size_) {
       census_.fetch_sub(static_cast<std::uint64_t>(size_));
-      // A plain store could overwrite a divergence that another member found.
+      // A plain store could overwrite a divergence found by another member.
       phase_.fetch_add(1);
       phase_.notify_all();
     } else {
@@ -68,7 +68,7 @@ class TeamHall {
   void reset() {
     census_ = 0;
     phase_ = 0;
-    // Scratch is uninitialised on a GPU, so it is filled with a value no functor expects.
+    // Scratch is uninitialised on a GPU, so it is filled with a value that no functor expects.
     std::fill(scratch_.begin(), scratch_.end(), std::byte{0xCD});
   }
 
@@ -151,7 +151,7 @@ inline void rethrow_first(const std::vector<std::exception_ptr>& failures) {
   if (divergence) std::rethrow_exception(divergence);
 }
 
-/// Throws what the members of a team threw, or std::logic_error if they took different scratch.
+/// Rethrows the exceptions of a team's members, or std::logic_error if they took different scratch.
 inline void check_team(const std::vector<ThreadTeam>& team,
                        const std::vector<std::exception_ptr>& failures) {
   rethrow_first(failures);
@@ -162,8 +162,8 @@ inline void check_team(const std::vector<ThreadTeam>& team,
   }
 }
 
-/// Runs f(team, i) for each i of `indices`, one after another, each with a new team. The same `size`
-/// threads make all teams. Rethrows a member's exception. Throws std::logic_error after a divergence,
+/// Runs f(team, i) for each i of `indices`, one after another, each with a new team. The same `size` threads form all
+/// teams. Rethrows a member's exception. Throws std::logic_error after a divergence,
 /// or if members take different scratch.
 template <class F>
 void run_thread_teams(const std::vector<std::int64_t>& indices, int size, std::size_t scratch_bytes,
@@ -207,8 +207,8 @@ void run_thread_teams(const std::vector<std::int64_t>& indices, int size, std::s
   if (first_failure) std::rethrow_exception(first_failure);
 }
 
-/// The same for all i in [0, n). A barrier of hundreds of threads takes milliseconds on few cores, so
-/// only the last of many such teams and a few others have `size` members; the rest have one.
+/// The same for all i in [0, n). A barrier of hundreds of threads takes milliseconds on few cores, so among many such
+/// teams only the last and a few others have `size` members; the rest have one.
 template <class F>
 void run_thread_league(std::int64_t n, int size, std::size_t scratch_bytes, const F& f) {
   const std::int64_t stride = size > 32 ? std::max<std::int64_t>(1, (n - 1) / 3) : 1;
@@ -225,10 +225,10 @@ std::span<std::byte> bytes_of(Container& values) {
 }
 
 /// Runs the functor as the host does (with a team of one, SoloTeam) and with teams of 1, 7, 32 and
-/// 256 threads, and expects identical bytes in `outputs`, which is the memory that the functor
-/// writes through its pointers. Each run begins with the initial contents of `outputs`; at the end
-/// they hold the result. With the stand-in for a GPU, whose teams run the same functors in device
-/// tests, it runs only the team of one, because the others take long to compile and to run there.
+/// 256 threads, and expects identical bytes in `outputs`, the memory that the functor writes
+/// through its pointers. Each run begins with the initial contents of `outputs`; at the end they
+/// hold the result. With the stand-in for a GPU, whose teams run the same functors in device tests,
+/// only the team of one runs, because the others take long to compile and run there.
 template <class F>
 void expect_equal_for_all_team_sizes(const F& functor, std::int64_t n, TeamShape shape,
                                      std::vector<std::span<std::byte>> outputs) {

@@ -247,7 +247,7 @@ void TarWriter::long_link(const std::string& text, char type) {
   content(bytes);
 }
 
-/// A pax record whose length has three digits; the length also counts its own digits.
+/// A pax record whose length has three digits; the length includes these digits.
 void TarWriter::pax_record(const std::string& key, const std::string& value) {
   const std::string rest = fmt::format(" {}={}\n", key, value);
   const std::string record = fmt::format("{}{}", rest.size() + 3, rest);

@@ -15,17 +15,17 @@ using Bytes = std::vector<std::uint8_t>;
 void write_bytes(const std::filesystem::path& path,
                  const Bytes& bytes);  ///< creates missing folders
 
-/// Noise of shape [height, width, 3] that depends on the seed.
+/// Noise of shape [height, width, 3], from the seed.
 Bytes noise_rgb(int width, int height, std::uint32_t seed);
 
 enum class JpegKind { rgb, grey, cmyk };
 Bytes encode_jpeg(const Bytes& rgb, int width, int height, JpegKind kind = JpegKind::rgb);
 
-/// The file without the segments of this kind (0xdb: quantisation tables) before its scan.
+/// The file without the segments of this kind (0xdb: quantisation tables) that precede the scan.
 Bytes without_segments(const Bytes& jpeg, std::uint8_t kind);
-/// The part of the file before its scan.
+/// The part of the file before the scan.
 Bytes before_scan(const Bytes& jpeg);
-/// The file with this width and height written to its header.
+/// The file with this width and height in the header.
 Bytes with_size(Bytes jpeg, int width, int height);
 
 Bytes encode_webp(const Bytes& rgb, int width, int height);  ///< lossless
@@ -34,7 +34,7 @@ Bytes encode_ppm(const Bytes& rgb, int width, int height);
 Bytes encode_pgm(const Bytes& rgb, int width, int height);
 
 enum class PngKind { rgb8, rgba8, grey8, rgb16, palette8, interlaced_rgb8 };
-/// Derives kinds other than RGB from the same pixels. A `level` of 0 stores without compression.
+/// Kinds other than RGB are derived from the same pixels. A `level` of 0 means no compression.
 Bytes encode_png(const Bytes& rgb, int width, int height, PngKind kind = PngKind::rgb8);
 /// A PNG whose header claims this size, with almost no pixels.
 Bytes huge_png_header(int width, int height);
@@ -64,7 +64,7 @@ class TarWriter {
   Bytes body_;
 };
 
-/// Writes `classes` folders of `images` noise JPEGs (every third a PNG) of width x height below
+/// Writes `classes` folders of `images` noise JPEGs (every third a PNG) of width x height to
 /// `root`; the images depend on the seed.
 void write_image_folder(const std::filesystem::path& root, int classes, int images, int width,
                         int height, std::uint32_t first_seed = 0);

@@ -1,4 +1,4 @@
-// NumPy files that this program does not write itself: compressed archives, other versions and
+// NumPy files of kinds that this program does not write: compressed archives, other versions and
 // orders. Tests only; host only.
 #pragma once
 
@@ -79,7 +79,7 @@ inline void write_compressed_npz(const std::filesystem::path& path,
   write_zip(path, members, zip::kDeflated);
 }
 
-/// A .npy file as text.
+/// The bytes of a .npy file.
 template <class T>
 std::string npy_file(const ArraySpec& spec, const std::vector<T>& values) {
   return npy_header(spec) + std::string(text_of(bytes_of(values)));

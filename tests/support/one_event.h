@@ -10,7 +10,7 @@
 
 namespace wellspring::test {
 
-/// A run of one event. Row has the members of RowWriter that the functor uses.
+/// A run of one event. Row needs the members of RowWriter that the functor uses.
 template <class F, class Row>
 struct OneEvent {
   static constexpr int kEvents = 1;

@@ -19,12 +19,12 @@
 
 namespace wellspring::test {
 
-/// Thrown by the calls of a rank after another one has ended.
+/// Thrown by a rank's calls after another rank has ended.
 struct RankEnded : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Like std::barrier, but waits without using a core, which another rank may need.
+/// Like std::barrier, but waiting takes no core, which another rank may need.
 class Meeting {
  public:
   explicit Meeting(int expected) : expected_(expected) {}
@@ -59,7 +59,7 @@ class RankGroup {
   int size() const { return static_cast<int>(calls_.size()); }
 
   /// Runs `body` once per rank, all at the same time. Rethrows the failure of the lowest rank that
-  /// did not only fail because another one had ended.
+  /// failed by itself, not because another one had ended.
   void run(const std::function<void(Communicator&)>& body) {
     std::vector<std::exception_ptr> failures(calls_.size()), followers;
     {
@@ -77,7 +77,7 @@ class RankGroup {
             const std::lock_guard lock(ends_);
             ended_[static_cast<std::size_t>(rank)] = end_of(rank, failure);
           }
-          meeting_.arrive_and_drop();  // so that the other ranks do not wait for it
+          meeting_.arrive_and_drop();  // so that the other ranks do not wait for this one
         });
     }
     for (const std::exception_ptr& failure : failures) {
@@ -93,7 +93,7 @@ class RankGroup {
 
  private:
   enum class Kind : std::uint8_t { all_reduce_f32, all_reduce_f64, broadcast, barrier };
-  /// A rank's call. All ranks must make the same one.
+  /// A rank's call. All ranks must make the same call.
   struct Call {
     Kind kind = Kind::barrier;
     std::size_t count = 0;
@@ -173,7 +173,7 @@ class RankGroup {
 
   std::vector<Call> calls_;         ///< by rank
   std::mutex ends_;                 ///< guards ended_
-  std::vector<std::string> ended_;  ///< by rank: how it ended; "": it has not
+  std::vector<std::string> ended_;  ///< by rank: how it ended; "": still running
   Meeting meeting_;
 };
 

@@ -51,9 +51,9 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
   return std::sqrt(sum);
 }
 
-// A gradient is a sum over the rows and positions of the batch, of which passes change only the
-// order: a tree of at most 30 additions. Its terms cancel to no less than a hundredth of their sum
-// in the norm over all weights. SGD passes errors on in proportion.
+// A gradient is a sum over the rows and positions of the batch. Passes change only the order of
+// additions, in a tree of depth 30 at most. In the norm over all weights, cancellation magnifies
+// relative errors by at most 100. SGD propagates errors proportionally.
 TEST(Accumulation, GivesTheWeightsOfTheWholeBatchUpToRounding) {
   const Settings sgd =
       with(kMixed, {"optimizer={kind: sgd, lr: 0.05, momentum: 0, warmup: 0}", "train.steps=3"});

@@ -85,8 +85,8 @@ Predictions predict(const RunConfig& config, const std::filesystem::path& folder
 //   the squared error.
 // - The mean square is within 1/2 of the standard deviation of theta_i^2 given x. Its variance is
 //   2 S_ii^2 + 4 m_i^2 S_ii, with m_i^2 = 1 - S_ii on average.
-// - The variance computed from both, averaged over x, is within S_ii / 2. The prior's mean would
-// miss the first tolerance, with a squared error of 1 - S_ii = 4 S_ii.
+// - The variance computed from both, averaged over x, is within S_ii / 2. Predicting the prior's
+// mean would miss the first tolerance, with a squared error of 1 - S_ii = 4 S_ii.
 TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
 #ifdef WELLSPRING_SANITIZED
   GTEST_SKIP() << "tests accuracy only and is slow under sanitizers";
@@ -196,8 +196,8 @@ TEST(GaussianLinearRun, DrawsSamplesWithTheExpectedCovariance) {
                   6 * std::sqrt(3 * law(i, i) * law(j, j) / static_cast<double>(kRows)));
 }
 
-// The posterior is a Gaussian with mean m and the same variance S_ii for every x. A network that is
-// within 1/4 of the deviation of m, and within a quarter of the deviation itself, gives
+// The posterior is a Gaussian with mean m and the same variance S_ii for every x. A network whose
+// mean and deviation are off by less than a quarter of the deviation gives
 // - a predicted deviation within a quarter of sqrt(S_ii), on average over x, and
 // - quantiles at levels 0.16 and 0.84 that cover 0.16 and 0.84 within 0.5 phi(1) = 0.12 (the
 //   density phi at one deviation, times both errors). Five standard errors of 4000 samples add 0.03.

@@ -1,5 +1,5 @@
-// Trains, evaluates and resumes on one file with a held-out fraction of its rows, in both storages,
-// with arrays that are held in memory.
+// Trains, evaluates and resumes on one file with a held-out fraction of its rows, with both kinds
+// of storage, and with arrays kept in memory.
 #include "tests/support/dataset_fixtures.h"
 #include "tests/support/image_fixtures.h"
 #include "tests/support/npz_fixtures.h"

@@ -1,4 +1,4 @@
-// Regression of features of items, which the network does not see.
+// Regression of item features that the network does not see.
 #include "core/io/npy.h"
 #include "tests/train/training_testing.h"
 #include "train/check_run.h"

@@ -44,8 +44,8 @@ std::vector<std::uint64_t> launches_of(const RunConfig& config) {
 
 TEST_F(Launches, EndWhereTheHostActs) {
   using Counts = std::vector<std::uint64_t>;
-  // Single steps: 0 and 1, which are not recorded, and those before a multiple of 4, 7 or 10 that is
-  // nearer than 3 steps.
+  // Single steps: 0 and 1, which are not recorded, and steps fewer than 3 before a multiple of 4, 7
+  // or 10.
   EXPECT_EQ(launches_of(small_run("unused", {"device=cpu", launch_of(3), "eval.every=7"})),
             (Counts{1, 1, 1, 1, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 3, 1, 1, 3, 3, 1, 1, 1}));
   const Settings quiet = {"device=cpu", launch_of(3), "train.log_every=30",
@@ -179,7 +179,7 @@ TEST_F(Launches, OfRunsOfAllKindsChangeNoBytes) {
     }
 }
 
-// A ring of four batches is full with the rows of one launch; one of eight is also filled during a
+// The rows of one launch fill a ring of four batches; a ring of eight is also filled during a
 // launch.
 TEST_F(Launches, WaitForTheStreamedRowsOfAllTheirSteps) {
   const auto end_of = [&](int steps, int ahead) {

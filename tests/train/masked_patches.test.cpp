@@ -1,4 +1,4 @@
-// Masked-image modelling: the pixels of masked patches, which the network does not see.
+// Masked-image modelling: predicts the pixels of masked patches, which the network does not see.
 #include "tests/train/training_testing.h"
 #include "train/check_run.h"
 #include "train/evaluation/evaluation.h"
@@ -57,7 +57,7 @@ TEST(MaskedPatchRuns, HideThePixelsFromTheNetworkOnlyWhereMasked) {
   EXPECT_NE(outputs_with(3 * 9), plain);
 }
 
-// A run learns, and ends with the same state for graphs, threads, passes in parts and resumes.
+// A run learns, and its final state does not depend on graphs, threads or resumes.
 TEST(MaskedPatchRuns, LearnAndEndWithEqualBytes) {
   for (const char* const precision : {"precision=f32", "precision=bf16"}) {
     SCOPED_TRACE(precision);

@@ -40,7 +40,7 @@ TEST(MixingRuns, EndWithEqualBytesByGraphAndEagerly) {
   }
 }
 
-// The counts end within a batch and within a pair.
+// The counts end in the middle of a batch and of a pair.
 TEST(MixingRuns, ExportTheRowsOfTheirTrainingSteps) {
   const std::string images = "data.sources.0={name: photos, kind: files, weight: 3, path: ";
   const TemporaryFolder folder;
@@ -85,8 +85,8 @@ TEST(MixingRuns, RefuseAResumeWithoutTheirMix) {
 }
 
 // With a mixing probability so small that a short run mixes no pair, labels still pass through
-// `target`. The two losses are the same sums in different orders. About 20 roundings (2^-24 each)
-// of numbers up to three times the loss give 4e-6 of the loss.
+// `target`. The two losses are the same sums in different orders. About 20 rounding errors (2^-24
+// each) of numbers up to three times the loss give 4e-6 of the loss.
 std::vector<StepReport> steps_of(const Settings& settings) {
   Listener listener;
   Trainer(small_run("unused", settings), listener, in_memory()).run();
@@ -162,7 +162,7 @@ TEST(MixingRuns, MixSeveralLabelsFromFiles) {
 
 // A row with logits 1, 2, 3, 4 and label 3 has the loss log sum exp z - 4 from its label, and log
 // sum exp z - 1.75 from the shares 1/4 and 3/4 of the first two classes. Six operations on numbers
-// up to 5 and two functions with errors of one ulp give at most 16 roundings of 5, which is 5e-6.
+// up to 5 and two functions with errors of one ulp add up to at most 16 roundings of 5, or 5e-6.
 TEST(MixingRuns, TeachClassHeadsFromTheSharesInTarget) {
   HeadSpec head;
   head.name = "shapes";

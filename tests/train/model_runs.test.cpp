@@ -52,7 +52,7 @@ std::vector<ModelRun> model_runs() {
              "heads=[{name: jets}, {name: energies, loss: item_regression, targets: [E]}]"})}};
 }
 
-/// bf16 is the default of a GPU, f32 of a CPU.
+/// bf16 is the default on a GPU, f32 on a CPU.
 std::vector<std::pair<ModelRun, std::string>> in_all_precisions(const std::vector<ModelRun>& runs) {
   std::vector<std::pair<ModelRun, std::string>> all;
   for (const ModelRun& run : runs)
@@ -124,7 +124,7 @@ TEST(ModelRuns, ReportPixelsAndOtherHeadsOfAMixture) {
   EXPECT_TRUE(report.results[1].accuracy.has_value());
 }
 
-// The heads of the file count, not the heads of the configuration.
+// The heads of the file are used, not those in the configuration.
 TEST(ModelRuns, EvaluateThePixelsOfAModelFile) {
   const TemporaryFolder folder;
   Listener listener;
@@ -137,7 +137,7 @@ TEST(ModelRuns, EvaluateThePixelsOfAModelFile) {
             own.results.at(0).heads.at(0).scores.at(1).value);
 }
 
-// Both heads learn the labels of one source, from tokens of their own.
+// Both heads learn the labels of one source, each from its own token.
 TEST(ModelRuns, TeachTwoHeadsWithOneSource) {
   const TemporaryFolder folder;
   Listener listener;
@@ -151,8 +151,8 @@ TEST(ModelRuns, TeachTwoHeadsWithOneSource) {
   EXPECT_NE(after.results[0].heads[0].loss, after.results[0].heads[1].loss);
 }
 
-// The mean of two logits changes the evaluation only. Its cross-entropy is at most the mean of theirs,
-// because the cross-entropy is convex.
+// The mean of two logits changes only the evaluation. Its cross-entropy is at most the mean of both cross-entropies, by
+// convexity.
 TEST(ModelRuns, EvaluateTheMeanOfTwoHeads) {
   const Settings apart = model_runs()[3].settings;
   Settings averaged = apart;
@@ -174,7 +174,7 @@ TEST(ModelRuns, EvaluateTheMeanOfTwoHeads) {
   EXPECT_EQ(mean[1], alone[1]);
   EXPECT_NE(mean[0], alone[0]);
   EXPECT_LT(mean[0], 0.5 * (alone[0] + alone[1]));
-  // The model file says so, too.
+  // The model file records this, too.
   EXPECT_EQ(losses(evaluate_checkpoint(folder / "averaged", small_run("unused", apart), listener)),
             mean);
 }

@@ -199,8 +199,8 @@ double oracle_loss(const Tape& tape, const test::ReferenceInput& input, const Ba
   return sum / kBatch;
 }
 
-/// Number of roundings between a weight and its gradient: the number of terms of all sums in the
-/// forward and backward pass, and in the weight's own sum over the batch.
+/// Number of rounding errors between a weight and its gradient: the number of terms in all sums of
+/// the forward and backward pass, and in the weight's own sum over the batch.
 double roundings_of(const Tape& tape) {
   double terms = 0, most_positions = 1;
   for (const Node& node : tape.nodes()) {
@@ -219,8 +219,8 @@ double roundings_of(const Tape& tape) {
 }
 
 // Along the gradient of a tensor, the slope of the loss is the gradient's norm. The slope is a
-// central difference of the reference in double precision with h = 1e-6: its truncation, O(h^2),
-// and its rounding, 2^-53 / h, are below 1e-9. In these fixed batches no argument of a ReLU or a
+// central difference of the reference in double precision with h = 1e-6. Truncation, O(h^2), and
+// rounding, 2^-53 / h, are below 1e-9. In these fixed batches no argument of a ReLU or a
 // maximum is within h of its kink. The remaining error is the rounding of the f32 gradient, at most
 // u = 2^-24 per term of each sum on the path. (Differences of the f32 loss would not be a valid
 // test: a large h crosses kinks, such as one 2e-4 away in `residual`, and a small h divides the
@@ -293,7 +293,7 @@ TEST(Regression, LearnsLatents) {
   EXPECT_LT(bench.loss(), 0.01 * before);
 }
 
-// Two heads share a batch, and each learns its samples.
+// Two heads share a batch, and each learns its own samples.
 TEST(Regression, LearnsNextToAClassifier) {
   Bench bench("{name: mlp, widths: [32]}",
               {head("a", LossKind::class_label), head("b", LossKind::class_label),
@@ -325,8 +325,8 @@ class Policies : public ::testing::TestWithParam<PolicyCase> {
 };
 
 // The first step by hand, in double precision: m / (1 - beta1) and v / (1 - beta2) of AdamW are the
-// gradient and its square, and the velocity of SGD is the gradient. Of at most ten roundings each
-// is below u = 2^-24 times the largest magnitude, 4.
+// gradient and its square, and the velocity of SGD is the gradient. There are at most ten rounding
+// errors, each below u = 2^-24 times the largest magnitude, 4.
 TEST_P(Policies, SetRateAndWeightDecayPerTensor) {
   Bench bench = Policies::bench(
       "[{match: \"*\", lr_scale: 0.5}, {match: \"*.norm.*\", weight_decay: 0.25}, "
@@ -355,7 +355,7 @@ TEST_P(Policies, SetRateAndWeightDecayPerTensor) {
   }
 }
 
-// A rate of 0 gives the bytes of frozen parameters, too, but with all gradients.
+// A rate of 0 gives the same bytes as freezing, but computes all gradients.
 TEST_P(Policies, FreezeAsARateOfZeroDoes) {
   const std::string part = "{match: stage*, ", except = "{match: stage0.stem.*, ";
   for (const std::string ema : {"0", "0.9"}) {
@@ -389,7 +389,7 @@ TEST_P(Policies, FreezeAsARateOfZeroDoes) {
   }
 }
 
-// The norm is a sum of squares in f32 lanes with fewer than 32 roundings, halved by the root.
+// The norm is a sum of squares in f32 lanes: fewer than 32 rounding errors, which the root halves.
 TEST_P(Policies, ClipByTheNormOfTrainedGradients) {
   Bench bench = Policies::bench("[{match: stage*, frozen: true}]", {"train.clip=0.001"});
   bench.train_step();

@@ -1,5 +1,5 @@
-// Normalised runs: the numbers are in the resolved configuration and in the checkpoint, and are the
-// same for held-out data, resumes, evaluations and runs that start from the weights.
+// Normalised runs: the statistics are in the resolved configuration and in the checkpoint, and are
+// the same for held-out data, resumes, evaluations and runs that start from the weights.
 #include "sources/normalisation.h"
 
 #include "export/export.h"
@@ -89,7 +89,7 @@ TEST_F(NormalisedRun, ScalesHeldOutSamplesAsTrainingSamples) {
     ASSERT_EQ(raw.size(), made.size());
     for (std::size_t i = 0; i < raw.size(); ++i) {
       const std::size_t feature = i % own.mean.size();
-      if (raw[i] == 0) continue;  // there is no item, or its value is 0
+      if (raw[i] == 0) continue;  // no item, or a value of 0
       EXPECT_EQ(made[i], (raw[i] - static_cast<float>(own.mean[feature])) *
                              static_cast<float>(1 / own.std[feature]));
     }
@@ -145,7 +145,7 @@ TEST_F(NormalisedRun, EvaluatesOtherDataWithTheScalingOfTheNetwork) {
   EXPECT_EQ(loss({}), finish.evaluation->results[0].loss);
   EXPECT_EQ(loss({"data.normalise=auto"}), loss({}));
   EXPECT_NE(loss({"data.normalise=none"}), loss({}));
-  // Another file under another name is scaled with the network's numbers, not its own.
+  // Another file with another name gets the network's scaling, not its own.
   const std::string path = "data.sources.0.path=" + other.string();
   const auto numbers = trainer.config().to_yaml();
   const RunConfig given = RunConfig::parse(numbers, "given.yaml", Overrides{path});

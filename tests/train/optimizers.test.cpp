@@ -1,4 +1,4 @@
-// Runs with each optimizer and schedule: resumes, rates of blocks, longer runs, refusals.
+// Runs with each optimizer and schedule: resumes, rates per block, longer runs, refusals.
 #include "tests/train/training_testing.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/models/model.h"
@@ -56,7 +56,7 @@ TEST(Optimizers, RoundTripThroughTheResolvedConfiguration) {
     const std::string yaml = small_run("unused", settings).to_yaml();
     EXPECT_EQ(RunConfig::parse(yaml, "again.yaml").to_yaml(), yaml);
   }
-  // Settings that a file leaves out are not part of its identity, so older checkpoints continue.
+  // Settings that a file omits are not part of its identity, so older checkpoints continue.
   const std::string plain = small_run("unused").identity_yaml();
   for (const char* key : {"schedule: ", "layer_decay", "agc", "trust", "accumulate", "cooldown"})
     EXPECT_EQ(plain.find(key), std::string::npos) << key;
@@ -163,7 +163,7 @@ TEST(LayerDecay, DividesNetworksAsTimmDoes) {
   }
 }
 
-// A constant rate continues; a cool-down is repeated from a checkpoint before it.
+// A constant rate continues; a cool-down is repeated from an earlier checkpoint.
 TEST(Schedules, OfLongerRunsKeepTheRatesOfEarlierSteps) {
   const Settings constant = {"optimizer.schedule=constant", "optimizer.warmup=0"};
   EXPECT_TRUE(may_be_longer(small_run("unused", constant)));

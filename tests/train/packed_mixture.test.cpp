@@ -1,4 +1,4 @@
-// A mixture packed in array files is read as the rows that the run's batches have.
+// A mixture packed into array files gives the same rows as the run's batches.
 #include "export/array_shards.h"
 #include "sources/files/format.h"
 #include "tests/support/dataset_fixtures.h"

@@ -79,7 +79,7 @@ TEST(ParameterRules, KeepFrozenWeightsOfAnotherRun) {
   ASSERT_EQ(before.size(), after.size());
   for (const auto& [name, bytes] : before)
     EXPECT_EQ(bytes == after.at(name), !name.starts_with("head.")) << name;
-  // The optimizer keeps state for trained parameters only; the model file is complete by itself.
+  // The optimizer has state only for trained parameters; the model file alone is complete.
   const Contents state = contents(probe.path() / "checkpoints/step-30/state.safetensors");
   EXPECT_TRUE(state.contains("first.head.weight"));
   EXPECT_FALSE(state.contains("first.stage0.stem.conv.weight"));
@@ -88,7 +88,7 @@ TEST(ParameterRules, KeepFrozenWeightsOfAnotherRun) {
   EXPECT_EQ(again.evaluate().results[0].loss, trainer.evaluate().results[0].loss);
 }
 
-// A batch norm whose parameters are frozen uses its running statistics and keeps them.
+// A batch norm with frozen parameters uses its running statistics and leaves them unchanged.
 TEST(ParameterRules, KeepTheStatisticsOfAFrozenBatchNorm) {
   const TemporaryFolder folder;
   Listener listener;
@@ -132,7 +132,7 @@ Contents contents_at(const TemporaryFolder& run, int step, const char* file) {
   return contents(run.path() / ("checkpoints/step-" + std::to_string(step)) / file);
 }
 
-// Up to step 9, the run is one in which all stages are frozen.
+// Up to step 9, the run equals a run with all stages frozen.
 TEST(Unfreezing, TrainsEachPartFromItsStep) {
   for (const int ranks : {1, 2}) {
     SCOPED_TRACE(ranks);

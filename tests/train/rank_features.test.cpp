@@ -4,7 +4,7 @@
 namespace wellspring::test {
 namespace {
 
-// Pairs of a cache: mixing, repeats, ranks that share it, and a resume with another one.
+// Mixing and repeats with a cache that ranks share, and a resume with another cache.
 TEST_F(Ranks, GiveEqualBitsWithAnyCache) {
   const auto cached = [&](const std::string& cache, const std::string& out) {
     return config(kPictures, {"data.sources.1.cache=" + cache}, out);
@@ -25,9 +25,9 @@ TEST_F(Ranks, GiveEqualBitsWithAnyCache) {
 }
 
 // All ranks have bit-identical statistics of the whole batch. After one step from the same weights,
-// the loss of the second differs from that of a single rank by rounding alone: the network has
-// batch norms with fewer than 2^10 rows each, and rounding errors grow by a factor of order
-// 2^4 in each layer.
+// the loss of the second step differs from a single rank's loss only by rounding. The network has
+// batch norms with fewer than 2^10 rows each, and rounding errors grow by a factor of order 2^4 in
+// each layer.
 TEST_F(Ranks, CanShareTheStatisticsOfBatchNorms) {
   const Settings settings = {"model={name: resnet20}", "train.steps=2",
                              "train.log_every=1",      "train.checkpoint_every=0",

@@ -70,19 +70,19 @@ LinearSizes linear_sizes(const RunConfig& run, const fs::path& checkpoint) {
   return sizes;
 }
 
-// Let E be the largest difference of a weight between the runs, X the largest |x|, S and W the
-// largest sums of |x| and |w| in a logit, n its number of inputs, B the number of rows, R <= 3 that of
-// ranks and r the learning rate. In each step:
+// Let E be the largest difference of a weight between the runs, X the largest |x|, S and W the largest sums of |x| and
+// |w| in a logit, n its number of inputs, B the number of rows, R <= 3 the number of ranks and r the learning rate. In
+// each step:
 // - Logits differ by D = (S + 1) E + 2 (n + 1) u X W: each run adds n + 1 terms in its own order
 //   (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., SIAM 2002, section
 //   4.2).
-// - A row's gradient is (softmax - target) / B. Row k of the Jacobian of the softmax has the sum
-//   2 p_k (1 - p_k) <= 1/2 of absolute values, and the softmax itself is computed to 32 u.
-// - The gradient of a weight is a sum of B terms of at most X / B, cut differently by the ranks: it
-//   differs by X (D / 2 + 32 u) + 2 (B + R) u X.
+// - A row's gradient is (softmax - target) / B. The absolute values in row k of the softmax's
+//   Jacobian sum to 2 p_k (1 - p_k) <= 1/2, and the softmax itself is computed to 32 u.
+// - The gradient of a weight is a sum of B terms of at most X / B, divided differently among the
+//   ranks: it differs by X (D / 2 + 32 u) + 2 (B + R) u X.
 // - The update r times the gradient is added with one rounding in each run: 2 u W more.
-// A loss is a mean of cross-entropies, whose gradient has the sum of absolute values 2; it and its
-// mean are computed to 32 u of values below 16.
+// A loss is a mean of cross-entropies, whose gradients have absolute values that sum to 2; both are
+// computed to 32 u of values below 16.
 TEST_F(Ranks, AgreeWithASingleRankWithinTheRoundingOfSums) {
   const auto end_of = [&](int ranks, const std::string& out, const TrainerOptions& options) {
     RankEnds ends = train(config(kPictures, kLinear, out), ranks, options);
@@ -118,7 +118,7 @@ TEST_F(Ranks, AgreeWithASingleRankWithinTheRoundingOfSums) {
   }
 }
 
-// Identical bits in a second run, which also compares recorded and eager steps. Metrics are about
+// A second run, which also compares recorded and eager steps, has identical bits. Metrics refer to
 // the global batch.
 TEST_F(Ranks, GiveEqualBitsAgain) {
   for (const char* text : kRuns) {
@@ -150,7 +150,7 @@ void expect_same_counts(const EvaluationReport& report, const EvaluationReport& 
     const EvaluationResult &result = report.results[i], &other = expected.results[i];
     EXPECT_EQ(result.samples, other.samples);
     EXPECT_EQ(result.accuracy, other.accuracy);
-    // f64 sums of losses that are computed to 32 u from logits that differ by their rounding.
+    // f64 sums of losses, which are computed to 32 u from logits that differ by rounding.
     EXPECT_NEAR(result.loss, other.loss, 1e-5 * (1 + std::abs(other.loss)));
     for (std::size_t h = 0; h < result.heads.size(); ++h) {
       const auto &classifier = result.heads[h].classifier, &same = other.heads[h].classifier;
@@ -165,7 +165,7 @@ void expect_same_counts(const EvaluationReport& report, const EvaluationReport& 
   }
 }
 
-/// Compares each rank's last evaluation of a run with that of a single process, which reads the
+/// Compares each rank's last evaluation with the evaluation of a single process that reads the
 /// checkpoint.
 void expect_same_evaluation(const RankEnds& ends, const RunConfig& run) {
   Listener listener;
@@ -212,7 +212,7 @@ TEST_F(Ranks, ResumeWithAnyNumberOfRanks) {
       for (const FinishReport& finish : ends.finishes) EXPECT_EQ(finish.step, 14u);
       const std::vector<StepReport> steps = ends.listeners[0].steps;
       ASSERT_EQ(steps.size(), 3u);
-      const StepReport& window = steps.front();  // steps 4 to 8, of which 4 and 5 are older
+      const StepReport& window = steps.front();  // steps 4 to 8; 4 and 5 are older
       const StepReport& same = straight.listeners[0].steps[1];
       EXPECT_EQ(window.window, 4u);
       EXPECT_EQ(window.overflow.items, same.overflow.items);
@@ -274,7 +274,7 @@ TEST_F(Ranks, FindAFinishedRun) {
     EXPECT_EQ(finish.status, RunStatus::already_finished);
 }
 
-// Damage that only the rank notices whose share contains the image.
+// Damage that only one rank notices: the one whose share contains the image.
 TEST_F(Ranks, EndWithTheMessageOfTheRankThatFails) {
   std::atomic<int> others = 0;
   const std::string message = message_of(ErrorKind::data, [&] {

@@ -10,7 +10,7 @@
 namespace wellspring::test {
 namespace {
 
-/// A source of `size` samples, of which nothing but the size matters.
+/// A source of `size` samples; only the size matters.
 class SizedSource final : public Source {
  public:
   SizedSource(std::string name, std::uint64_t size, std::uint32_t repeats)
@@ -76,7 +76,7 @@ TEST(Epochs, RefuseGeneratorsAndSchedules) {
                                       "{at: 1, weights: {shapes: 1, noise: 2}}]"});
                           }),
                {"train.epochs: data.schedule changes the weights", "set train.steps"});
-  // Even the longest allowed run reaches 2^48 generated samples only with a rare data set.
+  // 10^15 rows of the data set come with a third as many generated samples, more than 2^48.
   expect_parts(message_of(ErrorKind::config,
                           [] {
                             steps_of(1000000, {{1000000000, 1}, {0, 1}});
@@ -142,7 +142,7 @@ TEST_F(EpochRun, TrainsResumesAndFinishesOnce) {
   Trainer longer(config({"train.epochs=4"}), listener, quick());
   EXPECT_EQ(longer.step(), 13u);
   EXPECT_EQ(longer.run().step, 25u);
-  // Exports have the samples of all steps.
+  // Exports contain the samples of all steps.
   const RunConfig resolved = RunConfig::load(folder_ / "run/config.resolved.yaml");
   EXPECT_EQ(resolved.train.steps, 25);
   EXPECT_EQ(RunSamples(config(), {}).count(), 13u * 16u);

@@ -1,4 +1,4 @@
-// train.keep_best, train.patience and train.max_time, also over resumes.
+// train.keep_best, train.patience and train.max_time, including across resumes.
 #include "core/io/npy.h"
 #include "core/signals.h"
 #include "tests/train/training_testing.h"
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Interrupts the run, or waits, when it is evaluated.
+/// Interrupts the run or waits during its evaluation.
 struct EvaluationListener : Listener {
   std::uint64_t interrupt_at_evaluation = UINT64_MAX;
   void on_evaluation(const EvaluationReport& report) override {
@@ -28,7 +28,7 @@ struct EvaluationListener : Listener {
   }
 };
 
-/// Evaluates every two steps; the learning rate is so high that the loss of the random labels of
+/// Evaluates every two steps; the learning rate is so high that the loss on the random labels of
 /// `noise` rises and falls.
 RunConfig limited_run(const fs::path& folder, std::vector<std::string> settings = {}) {
   settings.insert(settings.begin(),
@@ -40,7 +40,7 @@ std::string best_folder(const fs::path& run) {
   return fs::read_symlink(run / "checkpoints/best").string();
 }
 
-/// The step with the smallest loss of `source`, the first of equal ones.
+/// The step with the smallest loss on `source` (the first of equal ones).
 BestReport smallest_loss(const fs::path& run, const std::string& source) {
   BestReport best{source + ".loss", std::numeric_limits<double>::infinity(), 0};
   for (const EvaluationReport& report : read_metrics(run).evaluations)
@@ -117,8 +117,8 @@ TEST(KeepBest, ResumesToEqualBytes) {
   EXPECT_LT(earliest, 12u) << "no best value is older than the last resume";
 }
 
-// The evaluation at the resumed step is on record, but not in the state of its checkpoint: a signal
-// had interrupted it, and the process that repeated it was killed.
+// The evaluation at the resumed step is on record, but not in the state of the step's checkpoint: a
+// signal had interrupted it, and the process that repeated it was killed.
 TEST(KeepBest, CountsARecordedEvaluation) {
   const TemporaryFolder folder;
   const std::vector<std::string> settings = {"train.keep_best=loss"};
@@ -262,7 +262,7 @@ TEST(MaxTime, StopsARunThatAHigherOneContinues) {
   EXPECT_FALSE(stopped.best.has_value()) << "which takes no part in the search";
   EXPECT_GE(stopped.limited_seconds, 2.0);
   EXPECT_EQ(CheckpointStore(folder.path()).steps().back(), stopped.step);
-  // The time counts over processes.
+  // The time accumulates over processes.
   const FinishReport again = Trainer(with(folder, "2 s"), slow, quick()).run();
   EXPECT_EQ(again.status, RunStatus::out_of_time);
   EXPECT_EQ(again.step, stopped.step);
@@ -281,8 +281,8 @@ TEST(MaxTime, StopsARunThatAHigherOneContinues) {
   EXPECT_EQ(covered, 30u) << "each step is in one window";
 }
 
-// The held-out samples have one class, so there is no area. The progress so far is kept, and
-// another figure continues the run.
+// The held-out samples have one class, so there is no area. The progress so far is kept, and the
+// run can continue with another figure.
 TEST(KeepBest, EndsAtTheFirstEvaluationWithoutTheFigure) {
   const TemporaryFolder folder;
   const auto write = [&](const std::string& name, std::int32_t classes) {
@@ -329,7 +329,7 @@ class Keeper : public testing::Test {
                                            "train.patience=" + patience, "eval.every=10"}),
                       {head});
   }
-  /// The first note of a keeper that continues at step 10.
+  /// The first message of a keeper that continues at step 10.
   static std::string resumed(BestKeeper& keeper, const RunProgress& progress) {
     std::vector<std::string> notes;
     keeper.resume(progress, 10, nullptr, notes);

@@ -385,7 +385,7 @@ TEST_F(RunSamplesTest, KeepsTheColumnNamesOfFiles) {
   EXPECT_TRUE(equal(after.latents, before.latents));
 }
 
-// The number of a sample counts the rows in use; its row in the file is printed as well.
+// A sample's number counts the rows in use; the row in the file is printed as well.
 TEST_F(RunSamplesTest, PrintsTheFileRowsOfStoredSamples) {
   const RunConfig limited =
       config(kMixed, {"data.sources.1.limit_per_class=2", "data.schedule.1.at=50%"});

@@ -54,7 +54,7 @@ heads:
 train: {{batch: 12, steps: 14, log_every: 4, checkpoint_every: 6, keep: 9}}
 )";
 
-/// Sets of a file and of a generator, with a class and a regression. Some jets have too many items.
+/// Sets from a file and a generator, with a class and a regression. Some jets have too many items.
 inline constexpr const char* kSets = R"(name: sets
 seed: 7
 device: cpu

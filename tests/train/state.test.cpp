@@ -40,7 +40,7 @@ class CountingNoise final : public Source {
     std::uint64_t* count = count_.data();
     if (counts_ == Counts::state) {
       stream.run(NodeKind::kernel, "count", [count] { ++*count; });
-    } else {  // forbidden, because a node would read the host's counter only while recording
+    } else {  // forbidden: the host's counter would be read only while recording
       stream.run(NodeKind::kernel, "count", [count, calls = ++calls_] { *count = calls; });
     }
   }

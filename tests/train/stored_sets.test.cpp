@@ -1,5 +1,5 @@
-// A network for sets learns a class and a regression from a file and its generator together,
-// resident, streamed, and resumed after an interruption.
+// A network for sets learns a class and a regression from a file and its generator together:
+// resident, streamed, and after a resume.
 #include "core/signals.h"
 #include "export/export.h"
 #include "tests/train/training_testing.h"

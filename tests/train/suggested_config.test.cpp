@@ -1,5 +1,5 @@
-// Configurations that `wellspring init` writes: what they say about each kind of data, and that
-// they train.
+// Configurations written by `wellspring init`: their contents for each kind of data, and training
+// with them.
 #include "train/suggested_config.h"
 
 #include "core/io/hdf5.h"
@@ -90,10 +90,10 @@ TEST_F(SuggestedConfig, ReadsFoldersOfSmallImages) {
   EXPECT_EQ(config.model.name, "cnn");
   // 28 can be halved twice.
   EXPECT_EQ(setting(config.model.params, "pool"), "[1, 1, 0]");
-  // Noise from 0 to 255: the mean of 3 * 20 * 784 values is 0.5 to within 0.002, one standard error
-  // being 0.29 / sqrt(47,000) = 0.0013 by channel; three of them.
+  // Noise from 0 to 255: per channel, the mean of 3 * 20 * 784 values is 0.5 to within 0.004, three
+  // standard errors of 0.29 / sqrt(47,000) = 0.0013.
   EXPECT_NEAR(config.data.sources[0].augmentations.normalisation.mean.at(0), 0.5, 0.004);
-  // 48 rows: the batch is the largest power of two below.
+  // 48 rows: the batch is the largest power of two below 48.
   EXPECT_EQ(config.train.batch, 32);
   EXPECT_EQ(config.train.steps, 100);
   expect_parts(text_, {"# the size of the images", "3 classes: class0, class1, class2"});
@@ -217,7 +217,7 @@ TEST_F(SuggestedConfig, ReadsPlanarImagesWithOneHotLabels) {
   expect_parts(refused(path("photos.npy")), {"sequences or padded sets"});
 }
 
-// As in keras' mnist.npz. The held-out rows lack the last class.
+// As in keras' mnist.npz. The held-out rows do not contain the last class.
 TEST_F(SuggestedConfig, PairsArraysOfTrainingAndTest) {
   NpzWriter file(path("mnist.npz"));
   const auto x = spread_values<std::uint8_t>(std::size_t{40} * 64, 0, 255),

@@ -1,4 +1,4 @@
-// The rows of the batches that training steps see. For the tests of training; host only.
+// The rows of the batches that training steps use. For the tests of training; host only.
 #pragma once
 
 #include "kernels/batch/batch_columns.h"
@@ -23,7 +23,7 @@ inline std::string row_of(const BatchView& batch, std::int64_t row) {
   return bytes;
 }
 
-/// A rank's rows of the first batches, step by step. Trains the network at the same time.
+/// A rank's rows in the first batches, step by step. Trains the network at the same time.
 inline std::vector<std::string> trained_rows(const RunConfig& config, Communicator& ranks,
                                              int steps) {
   RunContext context(ranks, config.train.batch, Device::cpu(), 1);

@@ -114,7 +114,7 @@ TEST(TrainerTest, EndsWithEqualBytesByGraphAndEagerly) {
   EXPECT_EQ(ends[0], ends[2]);
 }
 
-/// Noise with a new seed at every enqueue, so that the step depends on the host, which is
+/// Noise with a new seed at every enqueue. This makes the step depend on the host, which is
 /// forbidden.
 class RestlessNoise final : public Generator {
  public:
@@ -189,7 +189,7 @@ TEST(TrainerTest, RecordsStepsWithoutHostTransfers) {
 
 TEST(TrainerTest, KeepsHeapAndDeviceMemoryConstantOnceRecorded) {
   Listener listener;
-  // Reports come between windows, so the window is longer than the counted steps. Libraries may
+  // Reports come between windows, so this window is longer than the counted steps. Libraries may
   // allocate within a step if they free it.
   Trainer trainer(small_run("unused", {"train.log_every=100", "train.steps=100"}), listener,
                   in_memory());

@@ -4,10 +4,10 @@
 namespace wellspring {
 namespace {
 
-// The error of theta has the same root mean square for the best predictor and for any sign of the
-// moon: 0.41102. Squared errors are below 4, with a mean of 0.17 and a standard deviation of about
-// 0.2. For 100000 samples, five standard errors are 0.0032 for the mean and 0.004 for its root. The
-// network may add 1 %.
+// The best possible root mean square error of either theta is 0.41102, as
+// docs/generators/algorithms/sbi.md explains. Squared errors are below 4, with a mean of 0.17 and a
+// standard deviation of about 0.2. For 100000 samples, five standard errors are 0.0032 for the mean
+// and 0.004 for its root. The network may add 1 %.
 TEST(TwoMoonsRun, ReachesTheBestPossibleError) {
 #ifdef WELLSPRING_SANITIZED
   GTEST_SKIP() << "tests accuracy only and is slow under sanitizers";

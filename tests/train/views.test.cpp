@@ -264,7 +264,7 @@ TEST(SelfSupervisedRuns, GiveFeaturesBeforeTheProjection) {
   expect_parts(message_of(ErrorKind::config,
                           [&] { evaluate_checkpoint(folder.path(), config, listener, {}); }),
                {"trained without labels", "--knn 20"});
-  // A probe takes everything but the head and the projection.
+  // A probe uses everything except the head and the projection.
   Listener probe;
   Trainer(small_run("unused", {"init.from=" + folder.path().string(), "train.steps=2",
                                "optimizer.parameters=[{match: '*', frozen: true}, {match: head.*, "

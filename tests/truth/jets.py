@@ -1,5 +1,5 @@
 """Reference for jet images and features in double precision, from docs/generators/algorithms/ginkgo.md, and methods
-that compare it with samples.
+that compare the reference with samples.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ def distances(a, b):
 
 
 def subjets(jet, left):
-    """The subjets and a margin: the smallest relative difference between the measure of a joined pair and other
+    """The subjets, and a margin: the smallest relative difference between the measures of a joined pair and of other
     pairs."""
     jet, margin = jet.copy(), 1.0
     while len(jet) > left:
@@ -50,14 +50,14 @@ def subjets(jet, left):
 
 
 def image(jet, p):
-    """Pixels, the share outside, and a margin: the distance from a pixel edge or from another orientation."""
+    """Pixels, the share outside, and a margin: the distance to a pixel edge or to another orientation."""
     total, jet = jet[:, 0].sum(), centred(jet)
     pair, margin = subjets(jet, 2)
     eta, phi = jet[:, 1], jet[:, 2]
     lever = 1.0
     if len(pair) == 2:
         a, b = pair[0 if pair[1, 0] > pair[0, 0] else 1, 1:]
-        lever = min(1.0, 10 * np.hypot(a, b))  # an angle over a short distance is less certain
+        lever = min(1.0, 10 * np.hypot(a, b))  # an angle over a short distance is less precise
         s, c = np.array([a, -b]) / np.hypot(a, b)
         eta, phi = c * eta + s * phi, c * phi - s * eta
         margin = min(margin, abs(pair[0, 0] - pair[1, 0]) / total)
@@ -106,8 +106,8 @@ def features(jet, momentum, unit):
 
 
 class JetTest(TruthTest):
-    """Both methods compare jet i of samples `got`, which has parameters p and the rows (pt, eta, phi) in `cloud`. They
-    skip a jet whose margin is below `least` and return whether they did.
+    """Both methods compare jet i of the samples `got` with parameters p and the rows (pt, eta, phi) in `cloud`. They
+    skip a jet whose margin is below `least`, and return whether they skipped it.
     """
 
     def leaves_image(self, got, p, i, cloud, least, outside):

@@ -2,8 +2,8 @@
 """Prints tests/sources/files/pillow_values.h: checksums of images from a formula, resized with Pillow.
 
 torchvision's Resize and CenterCrop of a Pillow image call Pillow with the sizes and offsets below
-(_compute_resized_output_size and center_crop in transforms/functional.py of torchvision). Needs Pillow before 13, which
-nothing else here does, so the test reads the printed values. If the height shrinks much more than the width, as in the
+(_compute_resized_output_size and center_crop in transforms/functional.py of torchvision). Only this script needs Pillow
+(before 13), so the test reads the printed values. If the height shrinks much more than the width, as in the
 last case, Pillow 13 resizes rows before columns, which changes some values by 1.
 """
 import zlib

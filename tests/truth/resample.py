@@ -4,7 +4,7 @@ import numpy as np
 
 
 def box_weights(side, size):
-    """Each output pixel is the mean over its area."""
+    """Each output pixel is the mean over the pixel's area."""
     edges = np.arange(size + 1) * (side / size)
     cells = np.arange(side)
     inside = np.minimum(edges[1:, None], cells + 1) - np.maximum(edges[:-1, None], cells)
@@ -16,7 +16,7 @@ def resized(picture, weights):
 
 
 def ring_amplitudes(pictures):
-    """Root mean square amplitude of the pictures' Fourier transforms, in octaves of the frequency. [count, side, side]"""
+    """Root mean square amplitude of the pictures' Fourier transforms, per octave of frequency. [count, side, side]"""
     side = pictures.shape[-1]
     power = np.mean(np.abs(np.fft.fft2(pictures)) ** 2, 0)
     frequency = np.hypot(*np.meshgrid(*[np.fft.fftfreq(side, 1 / side)] * 2))

@@ -7,8 +7,8 @@ from truth import TruthTest, below, f32, unit
 
 class SpinTest(TruthTest):
     def temperature(self, made, k, words, critical, low, high, bins):
-        """The temperature of sample k, from the words of its scene: in one of two phases or, if set, in one of
-        `bins`."""
+        """The temperature of sample k, from the words of its scene: in one of two phases or, if `bins` is set, in one
+        of the bins."""
         low, high = f32(low), f32(high)
         edges = f32([low, critical, high])
         if bins:

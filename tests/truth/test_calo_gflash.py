@@ -1,12 +1,12 @@
 """Showers rebuilt from docs/generators/algorithms/calo_gflash.md in double precision.
 
 The program derives integer numbers of units, spots and cells from floats with 24 bits. Its T, alpha and incomplete
-gamma function are off by a few units in the last place, so P(alpha, beta t) is off by up to SHARE (largest seen:
-3e-7), and a slice's energy by that share of the particle's energy. For showers near an edge, only the first latents
-are compared. A shower is near an edge if the number of spots of one slice, before rounding, is that close to a half,
-or if a slice has so little energy that rounding decides whether it has a spot at all. At most 1 in 4 showers is,
-mostly showers with many spots. In mode gflash_lite, 1 spot in 1000 plus 2 may be in another cell. Everything else must
-agree.
+gamma function are off by a few units in the last place, so P(alpha, beta t) is off by up to SHARE (largest seen: 3e-7),
+and a slice's energy is off by this share of the particle's energy. For showers near an edge, only the first latents
+are compared. A shower is near an edge if the number of spots in one slice, before rounding, is within this error of a
+half, or if a slice has so little energy that rounding decides whether it has a spot at all. At most 1 in 4 showers is
+near an edge, usually one with many spots. In mode gflash_lite, 1 spot in 1000 plus 2 may be in another cell. Everything
+else must agree.
 """
 
 import numpy as np
@@ -65,7 +65,7 @@ class Medium:
 
 
 def geometry(p, m):
-    """For each layer: front and back in radiation lengths, number of sectors, edges of the rings in mm."""
+    """For each layer: front and back in radiation lengths, number of sectors, ring edges in mm."""
     if p["geometry"] == "cylinder":
         edges = p["ring_width"] * np.arange(p["rings"] + 1.0)
         fronts = p["front"] + p["layer_depth"] * np.arange(p["layers"])
@@ -121,7 +121,7 @@ def lateral_law(m, energy, k):
 
 
 class Shower:
-    """One sample, up to its cells; p are the parameters."""
+    """One sample, up to its cells; p: the parameters."""
 
     def __init__(self, p, seed, number):
         self.p, self.sample = p, Sample(named_key(seed, "calo_gflash"), number)
@@ -203,7 +203,7 @@ class Shower:
             low, high = (profile(part.alpha, part.rate, t) for t in (t1, t2))
             faint = np.zeros(len(low), bool)
             for share in (low, high):
-                steps = share * 2.0**24  # of f32 from 1/2 to 1
+                steps = share * 2.0**24  # steps of f32 from 1/2 to 1
                 faint |= (high > 0.5) & (high - low < 2.0**-23) & (np.abs(steps % 1 - 0.5) < 0.01)
             low, high = (np.float32(2.0**40 * part.share) * share.astype(np.float32) for share in (low, high))
             n = np.maximum(np.floor(high).astype(float) - np.floor(low), 0)
@@ -310,7 +310,7 @@ class CaloGflash(TruthTest):
             latents = got["latents"][i].astype(float) * ([scale] + [1] * 4 + [scale] * 2 + [1])
             invisible = mev * (1 - shower.em) * (1 - p["hadron_response"])
             expected = [mev, shower.t, shower.alpha, shower.start]
-            # Ten units in the last place, because f and 1 - f are differences of numbers up to 1.
+            # Ten units in the last place: f and 1 - f are differences of numbers up to 1.
             np.testing.assert_allclose(latents[:4], expected, rtol=6e-7)
             np.testing.assert_allclose(latents[4:6] * [mev, 1], [mev * shower.em, invisible], rtol=0, atol=1e-6 * mev)
             if shower.edge:
@@ -369,7 +369,7 @@ class CaloGflash(TruthTest):
 
     def test_resolution_of_the_presets(self):
         # Without a threshold, the sum of all voxels has the variance a^2 GeV times the energy inside. 6 standard errors
-        # are exceeded 10 times in 10^9; the errors allow for the skewness of small signals.
+        # are exceeded 10 times in 10^9; the limits allow for the skewness of small signals.
         for preset, term, energies in (("ds1-photon", 0.1, (8.192, 65.536)), ("ds2", 0.166, (10, 100))):
             for energy in energies:
                 got = self.samples("calo_gflash", 400, f"preset={preset}", f"energies=[{energy}]", "mode=mean",

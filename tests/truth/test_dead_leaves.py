@@ -1,11 +1,11 @@
-"""Images rebuilt from docs/generators/algorithms/dead_leaves.md: visible leaves, and colours bit by bit.
+"""Images rebuilt from docs/generators/algorithms/dead_leaves.md: visible leaves, and colours bit for bit.
 
 Radii are computed in f32 as documented, because the error of 1 - taper * u near 1 would move the edges of large leaves.
-The outlines are in f64 here and differ from the program's by a few 2^-24 of the side, so a pixel whose centre is that
-close to an edge may show another leaf. Edges have 20 to 40 pixels per pixel of the side, so this affects about one
-pixel in 10^5. The test allows 1 in 5000 pixels in a set of images, plus one (0 seen).
+The outlines are in f64 here and differ from the program's by a few 2^-24 of the side, so a pixel whose centre is this
+close to an edge may show another leaf. An image has 20 to 40 edge pixels per pixel of its side, so this affects about
+one pixel in 10^5. The test allows 1 in 5000 pixels in a set of images, plus one (0 seen).
 
-Fills are the program's own samples of the other generator; their levels are built and read in f64 here. The program's
+Fills are the program's own samples of the other generator; levels are built and read in f64 here. The program's
 positions in a fill have four roundings of numbers below 2^8, at most 2^-17 each, and the cosine adds one of 2^-24 times
 about 100 pixels. Between two pixels of a fill, a value changes by at most 1 along each axis. If a leaf shrinks its fill
 to a scale s, these errors grow as 1 / s, but the value changes by s per pixel. So values differ by less than 1e-4.
@@ -99,7 +99,7 @@ class DeadLeaves(TruthTest):
 
     @staticmethod
     def halving(side):
-        """Weights of each pixel of a level over the pixels of the previous level: [side / 2, side]."""
+        """Weights of the previous level's pixels in each pixel of a level: [side / 2, side]."""
         half, odd = side // 2, side % 2
         weights = np.zeros((half, side))
         for i in range(half):
@@ -107,7 +107,7 @@ class DeadLeaves(TruthTest):
         return weights / side
 
     def read(self, p, fills, sample, shown, px, py):
-        """The fill of the leaves `shown` at each place: [places, 3]."""
+        """The fill at each place, for the leaves `shown` there: [places, 3]."""
         w = sample.block("texture", 2**31 + shown)
         count, side = fills[0].shape[:2]
         low, high = p["fill_scale_low"], p["fill_scale_high"]

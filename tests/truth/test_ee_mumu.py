@@ -1,9 +1,9 @@
-"""Events rebuilt from docs/generators/algorithms/ee_mumu.md, bit by bit.
+"""Events rebuilt from docs/generators/algorithms/ee_mumu.md, bit for bit.
 
 The shares of forward events come from the textbook cross-section in vector and axial couplings (for instance the LEP
-and SLD groups, Phys. Rept. 427 (2006) 257, section 1.5), not from the documented helicities. Both are in double
-precision. Their f32 values differ only if a rounding decides, once in about 10^8 cases, and this changes an event only
-if a random number falls into the gap of 2^-24 between them. So no event may differ.
+and SLD groups, Phys. Rept. 427 (2006) 257, section 1.5), not from the documented helicities. Both use double precision.
+Their f32 values differ only if rounding decides, once in about 10^8 cases, and this changes an event only if a random
+number falls into the gap of 2^-24 between them. So no event may differ.
 """
 
 import json
@@ -16,7 +16,7 @@ from truth import Sample, TruthTest, below, named_key, unit
 
 
 def couplings(energy, sin2=0.23153, mass=91.1876, width=2.4952):
-    """The terms of the cross-section that are even and odd in the cosine, relative to the exchange of a photon."""
+    """The even and odd terms (in the cosine) of the cross-section, relative to photon exchange."""
     s = energy**2
     vector, axial = -0.5 + 2 * sin2, -0.5
     chi = s / (4 * sin2 * (1 - sin2) * (s - mass**2 + 1j * mass * width))

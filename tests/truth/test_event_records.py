@@ -1,7 +1,7 @@
 """Event records: their kinematics, and LHE and HepMC3 files read back by pylhe and pyhepmc (skipped where these packages
 are missing).
 
-Momenta are f32, so they differ from exact ones by some 2^-24 of the largest energy; 10^-6 of it is allowed.
+Momenta are f32, so they differ from exact momenta by about 2^-24 of the largest energy; the tests allow 10^-6.
 """
 
 import importlib.util
@@ -82,7 +82,7 @@ class EventRecords(TruthTest):
         np.testing.assert_allclose(muon[:, 1] + 1j * muon[:, 2], around, atol=1e-6 * muon[0, 0])
 
     def exported(self, ending, read):
-        """Calls read(path) for each kind of event, and yields its result with the same events from an npz file."""
+        """Calls read(path) for each kind of event. Yields the result, and the same events from an npz file."""
         for name, settings in self.records():
             with tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "events" + ending)
@@ -142,7 +142,7 @@ class EventRecords(TruthTest):
         for event, rows, weight, process in self.exported(".hepmc", read):
             self.assertEqual(event.attributes["signal_process_id"].astype(int), process)
             self.assertAlmostEqual(event.weights[0], weight, delta=1e-6 * weight)
-            if event.cross_section is not None:  # of ee_mumu
+            if event.cross_section is not None:  # only for ee_mumu
                 total = cross_section(80) + cross_section(110)
                 self.assertAlmostEqual(event.cross_section.xsec(), total, delta=1e-6 * total)
             seen = []

@@ -1,8 +1,8 @@
 """Samples rebuilt from docs/generators/algorithms/gaussian_linear.md.
 
-A normal number is the root of a logarithm times the program's own cosine; its error is a few units in the last place of
-the root, not of the product. The root is at most 5.8, so the tolerance of a normal number is 4e-6 (8 of its units). The
-tolerance of its square is 12 times that, and the tolerance of a weighted sum is the weighted sum of the tolerances.
+A normal number is the root of a logarithm times the program's own cosine. Its error is a few units in the last place of
+the root, not of the product. The root is at most 5.8, so the tolerance of a normal number is 4e-6 (8 such units). The
+tolerance of its square is 12 times as large, and the tolerance of a weighted sum is the weighted sum of tolerances.
 """
 
 import json

@@ -5,7 +5,7 @@ sqrt(t1)) units of 2^-24, at most 2000 because the fraction c is 0.999. `slack`,
 effect on masses and densities from branching to branching and serves as the tolerance. A jet with a parton within its
 slack of t_cut is skipped (at most one per comparison). The likelihood ratio uses only the first branching, which has no
 such differences. Momenta may differ by 2e-6 of the jet's energy: a branching's momentum q is a root, with an error of
-about 2^-24 m sqrt(m / (m - m1 - m2)) if its parts are nearly at rest, and each boost adds roundings (4e-7 seen).
+about 2^-24 m sqrt(m / (m - m1 - m2)) if its parts are nearly at rest, and each boost adds rounding errors (4e-7 seen).
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Images rebuilt bit by bit from docs/generators/algorithms/gray_scott.md; every operation is correctly rounded."""
+"""Images rebuilt bit for bit from docs/generators/algorithms/gray_scott.md; all operations are correctly rounded."""
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class Chain:
 
 class GrayScott(TruthTest):
     def rebuild(self, numbers, *settings, seed=0, first=0, size=None):
-        """Compares the samples with numbers first + n for n in `numbers`."""
+        """Compares samples first + n for all n in `numbers`."""
         got = self.samples("gray_scott", max(numbers) + 1, *settings, seed=seed, first=first, size=size)
         p = got["metadata"]["parameters"]
         lanes, frames = p["lanes"], p["frames"]

@@ -24,9 +24,9 @@ FRACTALDB = {
 FRACTAL_SVD = {"mode": "svd", "points": 100000, "palette": "colour", "margin": 0, "render": 224}
 ONE_PARAMETER = {"mode": "one_parameter", "patches": 1, "points": 100000, "margin": 0.01171875, "render": 512}
 DENSITY = {"fractaldb": 200000 / 362**2, "svd": 100000 / 224**2, "one_parameter": 100000 / 512**2}
-# The published categories under seed 1.
+# The published categories with seed 1.
 OFFICIAL = {**FRACTALDB, "search": "official"}
-# The attempts that are documented for classes 0 to 9.
+# The documented numbers of attempts for classes 0 to 9.
 ATTEMPTS = (103, 29, 66, 46, 0, 93, 4, 10, 105, 26)
 
 
@@ -39,14 +39,14 @@ def upto_of(maps):
 
 
 def choose(words, upto):
-    """Index of the map: the number of upper bounds that are at or below the 16 bits."""
+    """Index of the map: the number of upper bounds at or below the 16-bit value."""
     return (words[..., None] >= np.asarray(upto[:-1])).sum(axis=-1)
 
 
 def orbit(maps, choices):
     """Points that start at the origin, [2, variations, steps + 1], in f64. maps: [variations, maps, 6].
 
-    All blocks of steps are composed in parallel; then each block starts where the previous one ends.
+    All blocks of steps are composed in parallel; then each block starts at the end of the previous one.
     """
     width = int(np.ceil(np.sqrt(len(choices))))
     used = np.full(width * width, -1)
@@ -185,7 +185,7 @@ def chaos(maps, upto, start, count, sample, walkers=256, burn_in=32):
 
 
 def whole(values):
-    """The floor, clamped to numbers beyond every canvas."""
+    """The floor, clamped to numbers just beyond any canvas."""
     return np.clip(np.nan_to_num(np.floor(values), nan=-9.0), -9, 1e6).astype(int)
 
 
@@ -205,12 +205,12 @@ def on_canvas(row, column, size):
 
 
 def latest(row, column, words, size, stamp):
-    """-> image [S, S] of the latest point's number where its mask is set, else -1"""
+    """-> image [S, S]: number of the last point whose mask is set there, or -1"""
     inside = on_canvas(row, column, size)
     row, column, t = row[inside], column[inside], np.flatnonzero(inside)
     canvas = np.zeros((size + 2, size + 2), np.int64)
     mask = ((words & np.uint32(0xFFFF)).astype(np.int64) * 511 >> 16) + 1
-    canvas[row, column] = (t + 1) * 512 + mask[inside]  # the last point of a cell remains
+    canvas[row, column] = (t + 1) * 512 + mask[inside]  # the last point in a cell wins
     if stamp == "point":
         return (canvas[1:-1, 1:-1] >> 9) - 1
     top = np.zeros((size, size), np.int64)
@@ -358,7 +358,7 @@ def plasma(sample, size, decay):
 
 
 def lit(maps, upto, window, start):
-    """Share of lit pixels in the picture by which one_parameter accepts a system."""
+    """Share of lit pixels in the picture; one_parameter accepts a system by this share."""
     x, y, words = chaos(maps, upto, start, 100000, Sample(CATEGORY_SEED, 2**63))
     column = place(x, *window[:2], F(0), False, 512, 1, 6 / 512)
     row = place(y, *window[2:], F(0), False, 512, 1, 6 / 512)
@@ -410,7 +410,7 @@ def counts(row, column, mask, size):
 
 
 def counted(sample, row, column, size, p):
-    """Mode svd: -> image, latents of its colours"""
+    """Mode svd: -> image, colour latents"""
     w = sample.words("colour", 11)
     u = unit(w).astype(np.float64)
     mask = 16 if p["stamp"] == "point" else int(below(w[0], 511)) + 1
@@ -432,7 +432,7 @@ def counted(sample, row, column, size, p):
 
 
 def moved(windows, scene, p):
-    """Mode svd: maps the variation's window -> x0, x1, y0, y1, latents of the window"""
+    """Mode svd: maps the variation's window -> x0, x1, y0, y1, window latents"""
     u = unit(scene)
     shift = [F(-p["shift"]) + (F(p["shift"]) - F(-p["shift"])) * part for part in u[1:3]]
     zoom = [F(p["zoom_low"]) + (F(p["zoom_high"]) - F(p["zoom_low"])) * part for part in u[3:5]]
@@ -500,17 +500,17 @@ class Ifs(TruthTest):
             render = settings["render"] or size
             label, latents, image = rebuild(first + row, seed, render, settings)
             tolerance = 16 * 2.0**-24
-            if settings["render"]:  # colours of 8 bits; their means have as many terms as a pixel covers
+            if settings["render"]:  # 8-bit colours; a mean has one term per canvas pixel that the pixel covers
                 image = resized(np.floor(255 * image + 0.5) / 255, box_weights(render, size))
                 tolerance += (render / size + 2) ** 2 * 2.0**-24
             self.assertEqual(made["label"][row], label)
-            # A few ulps of hues up to 255 and of other latents up to 511.
+            # A few ulps of hues (up to 255) and of other latents (up to 511).
             np.testing.assert_allclose(made["latents"][row], latents, rtol=4 * 2.0**-24, atol=4 * 2.0**-24)
             differ = np.abs(made["x"][row] - image).max(axis=-1) > tolerance
             self.assertLessEqual(differ.mean(), share * (render / size + 2) ** 2)
 
-    # Every step rounds like the program's, so pixels are exactly equal. (The survey here runs without fma; its errors
-    # of 10^-16 move a bound of a window by an ulp in one case in 10^8.)
+    # Every step rounds as in the program, so pixels are exactly equal. (The survey here runs without fma; its errors of
+    # 10^-16 move a window's bound by an ulp in one case in 10^8.)
 
     def test_fractaldb(self):
         self.compare(6, categories=2)
@@ -543,7 +543,7 @@ class Ifs(TruthTest):
     def test_the_published_search(self):
         self.compare(6, categories=3, search="official")
         self.compare(1, "fractaldb-1k-official", OFFICIAL, categories=2, seed=4, points=20000)
-        # Class 1 as in its published file.
+        # Class 1 as in the published file.
         published = [
             [-1.668389423696419183e-01, -6.072550667959302206e-01, 1.728251339013286980e-02, 2.048852284657074474e-01,
              2.111859836446616789e-01, 5.155499518698667405e-01],

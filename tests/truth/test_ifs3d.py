@@ -1,4 +1,4 @@
-"""ifs3d: labels, latents and images rebuilt from docs/generators/algorithms/ifs3d.md, with its roundings."""
+"""ifs3d: labels, latents and images rebuilt from docs/generators/algorithms/ifs3d.md, with the same rounding."""
 
 import functools
 
@@ -9,7 +9,7 @@ from truth import Sample, TruthTest, below, fma, named_key, unit
 
 F = np.float32
 CATEGORY_SEED = 1
-# The candidates that are documented for classes 0 and 1.
+# The documented numbers of candidates for classes 0 and 1.
 CANDIDATES = (200, 4)
 DEFAULTS = {
     "categories": 60, "views": "random", "jitter": 3.1415927, "elevation": 90, "palette": "white",
@@ -136,7 +136,7 @@ class Ifs3d(TruthTest):
             self.assertEqual(made["label"][row], label)
             # Angles are up to 6.3; the elevation uses an arc sine with slope 100 at its limit, which gives 1e-5.
             np.testing.assert_allclose(made["latents"][row], latents, rtol=0, atol=1e-5)
-            # Steps round like the program's. Sines and cosines of the view, and the survey, may differ in the last bit,
+            # Steps round as in the program. Sines and cosines of the view, and the survey, may differ in the last bit,
             # which moves points by 10^-7 of the image and depths by 10^-6.
             differ = np.abs(made["x"][row] - image).max(axis=-1) > 4e-6
             self.assertLessEqual(differ.mean(), 1e-3)

@@ -1,8 +1,8 @@
 """ising: whole Markov chains, rebuilt update by update.
 
-All values are integers except the temperature and the probabilities derived from it. If an exponential differs in its
-last place (2^-24), it moves a probability by as much and changes one draw in about 10^7. These chains have about 10^6
-draws in total, so at most one draw should change; in fact none does.
+All values are integers except the temperature and the probabilities derived from it. If an exponential differs in the
+last place (2^-24), a probability moves by the same amount, which changes one draw in about 10^7. These chains have
+about 10^6 draws in total, so at most one draw should change; in fact, none does.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ BITS = np.arange(32, dtype=np.uint32)
 
 
 def bits(words):
-    """[..., 32] of words."""
+    """[..., 32]: the bits of words."""
     return ((np.asarray(words, np.uint32)[..., None] >> BITS) & np.uint32(1)).astype(np.int64)
 
 
@@ -49,7 +49,7 @@ class Chain:
         return np.array(self.sample.block(purpose, first + np.arange((self.n + 3) // 4))).T.reshape(-1)[: self.n]
 
     def draw(self, purpose, start, lanes, chance):
-        """Whether u < chance, for each word and lane of the set."""
+        """u < chance, for each word and lane of the set."""
         blocks = np.array(self.sample.block(purpose, 3 * start + np.arange(3)[:, None])).swapaxes(0, 1)
         high = (bits(blocks[:2].reshape(8, self.n)) << np.arange(7, -1, -1)[:, None, None]).sum(axis=0)
         chance = np.broadcast_to(chance, high.shape)
@@ -142,7 +142,7 @@ class Ising(SpinTest):
             (16 * measured, weight @ levels, weight @ levels**2),
             (16 * np.abs(magnetisation), weight @ (moments[1] / moments[0]), weight @ (moments[2] / moments[0])),
         ):
-            # With so many samples the mean is normal; 5.5 standard deviations are exceeded once in 2 * 10^7.
+            # With this many samples, the mean is normal; 5.5 standard deviations are exceeded once in 2 * 10^7.
             self.assertLess(abs(np.sum(value - first)), 5.5 * np.sqrt(np.sum(second - first**2)))
         # Up must be as likely as down.
         self.assertLess(abs(magnetisation.sum()), 5.5 * np.sqrt(np.sum(magnetisation**2)))

@@ -1,9 +1,9 @@
 """Jets rebuilt from docs/generators/algorithms/lund_shower.md in double precision.
 
-A parton's pt has a few roundings per emission (relative 2^-24), positions have an error of about 2^-23 of their value,
-and momenta add the roundings of an exponential and a sine. Rounding could add or remove an emission, which would change
-the whole jet. With about 30 partons per jet, the probability is about 10^-6 per jet, and it does not happen here.
-Values that depend on pixel edges, or on which of two equal pairs is joined, are skipped and counted.
+A parton's pt has a few rounding errors per emission (relative 2^-24), positions have an error of about 2^-23 of their
+value, and momenta add the rounding errors of an exponential and a sine. Rounding could add or remove an emission, which
+would change the whole jet. With about 30 partons per jet, the probability is about 10^-6 per jet, and it does not
+happen here. Values that depend on pixel edges, or on which of two equal pairs is joined, are skipped and counted.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ def direction(height, turn):
 
 
 def line(word, mass, width):
-    """A mass with a Breit-Wigner line."""
+    """A mass from a Breit-Wigner line."""
     if width == 0:
         return f32(mass)
     ends = np.arctan([((mass + side * width) ** 2 - mass**2) / (mass * width) for side in (-15, 15)])
@@ -105,7 +105,7 @@ class Jet:
         self.partons = np.array([*self.partons, *soft])
 
     def cut(self, p):
-        """Keeps the cone about the initial particle, and the hardest parton."""
+        """Keeps the partons in a cone around the initial particle, and the hardest one."""
         phi = np.remainder(self.partons[:, 2] + np.pi, 2 * np.pi) - np.pi
         inside = np.hypot(self.partons[:, 1] - self.eta, phi) <= f32(p["cone"]) if p["cone"] > 0 else phi < 4
         inside[np.argmax(self.partons[:, 0])] = True
@@ -153,8 +153,8 @@ class LundShower(JetTest):
             rows = all_rows[order][: p["items"]]
             x = got["x"][got["offsets"][i]:got["offsets"][i + 1]].astype(float)
             self.assertEqual(len(x), len(rows))
-            # Each emission rounds a coordinate of 2 to 4 by 2^-23, which rotates a momentum by as much. The products of
-            # a decay inherit the rounding errors of the mother.
+            # Each emission rounds a coordinate of 2 to 4 by 2^-23, which rotates a momentum by the same angle. The
+            # products of a decay inherit the rounding errors of the mother.
             tolerance = EPS * ((32 + 8 * len(all_rows)) * rows[:, :1] + 64 * all_rows[:, 0].sum())
             self.assertLess(np.max(np.abs(x[:, :4] - rows) / tolerance), 1)
             np.testing.assert_allclose(got["globals"][i], all_rows.sum(axis=0), atol=100 * EPS * all_rows[:, 0].sum())
@@ -170,7 +170,7 @@ class LundShower(JetTest):
         self.rebuild(40, *settings, "radius=0.4", "kt_cut=0.5", "unit=100", "items=128", seed=3)
         self.rebuild(40, "preset=jetnet30", "cascade=primary", "w_mass=90", "top_mass=180", seed=4, first=2**50)
         self.rebuild(10, "alpha_s=0", seed=5)
-        # These jets have more partons than a row has room for.
+        # These jets have more partons than fit in a row.
         self.rebuild(3, "classes=[gluon]", "alpha_s=0.8", "kt_cut=0.1", "items=128", seed=6)
 
     def test_images_and_features(self):
@@ -216,8 +216,8 @@ class LundShower(JetTest):
             expected = [across, np.arcsinh(p[3] / across), np.arctan2(p[2], p[1])]
             np.testing.assert_allclose(got["globals"][i, :3], expected, rtol=4e-6, atol=4e-6)
             self.assertLess(abs(got["globals"][i, 3] - np.sqrt(max(p[0] ** 2 - p[1:] @ p[1:], 0))), 2e-3)
-        # Single constituents off the axis have no mass: roundings of m^2 by 2^-50 of the energy's square give 3 10^-8 of
-        # the energy.
+        # A single constituent off the axis has no mass: rounding m^2 by 2^-50 of the squared energy gives a mass of 3
+        # 10^-8 of the energy.
         got = self.samples("lund_shower", 400, "classes=[gluon]", *settings[1:], "cone=0.2", "alpha_s=0.06", seed=18)
         alone = np.diff(got["offsets"]) == 1
         away = got["x"][got["offsets"][:-1][alone], 1] - got["latents"][alone, 1]
@@ -241,7 +241,7 @@ class LundShower(JetTest):
                 np.testing.assert_array_equal(x[first:, 5][depth < 0], 22)
 
     def test_widths(self):
-        # The masses of W and top against their Breit-Wigner law; the false alarm rate is 10^-7.
+        # Compares the masses of W and top with their Breit-Wigner law; the false alarm rate is 10^-7.
         settings = ("classes=[top]", "columns=record", "w_width=2.085", "top_width=1.42", "alpha_s=0")
         got = self.samples("lund_shower", 20000, *settings, seed=18)
         x = got["x"].reshape(20000, -1, 9).astype(float)

@@ -1,10 +1,10 @@
 """Pictures rebuilt from docs/generators/algorithms/mandelbulb.md in double precision, with explicit angles.
 
-At every step of an orbit, an f32 rounding error grows by the power n, so no single tolerance holds for all pixels. Each
+At every step of an orbit, an f32 rounding error grows by the power n, so no single tolerance fits all pixels. Each
 picture is therefore rendered twice, the second time with the camera farther away by SHIFT = 8 * 2^-24 of its distance,
 the size of a point's rounding error. A pixel may differ by TOLERANCE plus FACTOR times the effect of the shift, which
-is 0.001 or more for at most every tenth pixel. If a ray grazes the solid, the shift need not reveal that it may hit, so
-each comparison may miss one pixel.
+is 0.001 or more for at most every tenth pixel. The shift does not always reveal that a ray grazes the solid, so each
+comparison may miss one pixel.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ RULES = """107 106 263 334 205 271 434 225 331 413 141 167 424 196 222 461 488 1
 143 96 180 388 397 68 135 197 360 40 465 243 506 160 327 175 105 223 198 332 452 174 281 395 238 386 161 168 204 416 244
 418 297"""
 RULES = np.array([int(rule) for rule in RULES.split()])
-# Pairs of rules: those that are not in the published pairs come last.
+# Pairs of rules; pairs that were not published come last.
 LATE = [32, 40, 68, 96, 105, 109, 151, 190, 222, 223, 243, 297, 332, 360, 434, 506, 507]
 FIRST = np.concatenate([RULES[~np.isin(RULES, LATE)], RULES[np.isin(RULES, LATE)]])
 SECOND = np.array([32, 109, 222, 434])
@@ -49,7 +49,7 @@ def length(a):
 
 
 class Pictures:
-    """Samples `numbers` under a seed: labels and latents, and all of their pictures at once."""
+    """Samples `numbers` of a seed: labels and latents, and all their pictures at once."""
 
     def __init__(self, p, seed, numbers):
         self.p = p | {name: float(np.float32(p[name])) for name in ("precision", "pace")}

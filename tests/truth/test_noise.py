@@ -1,4 +1,4 @@
-"""Images rebuilt from docs/generators/algorithms/noise.md: uniform values bit by bit, normal numbers within 4e-6.
+"""Images rebuilt from docs/generators/algorithms/noise.md: uniform values bit for bit, normal numbers within 4e-6.
 
 Here, the f64 sum of a product of two f32 numbers and a third number is rounded twice, so it differs from fma once in
 about 10^9 values. A normal number is a root, at most 5.8, times the program's own cosine; 4e-6 is 8 units in the last

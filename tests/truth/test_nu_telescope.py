@@ -2,8 +2,8 @@
 geometry, the distribution of delays, and the best reconstruction with a small array.
 
 Distances, expectations and times are f32 in the program and f64 here. Positions near 1000 m are off by 2^-13 m after a
-few roundings, times by CLOSE ns, and delays by a SHARE of their value (a power of a rounded number). Counts, modules
-and flags must be equal, because no comparison in these samples is that close to its edge.
+few roundings, times by CLOSE ns, and delays by SHARE of their value (a power of a rounded number). Counts, modules and
+flags must be equal, because no comparison in these samples is that close to an edge.
 """
 
 import math
@@ -49,7 +49,7 @@ def modules_of(p):
 
 
 class Light:
-    """Expected light in modules at [M, 3] for events with travel direction [..., 3], vertex, energy, track or not."""
+    """Expected light in modules at [M, 3] for events: travel direction [..., 3], vertex, energy, track or not."""
 
     def __init__(self, p, places, travel, vertex, energy, track):
         cosine = 1 / p["phase_index"]
@@ -171,7 +171,7 @@ class Event:
         return np.stack([time, charge, sensor, nothing, nothing, nothing], 1)
 
     def kept(self, items):
-        """The rows of the pulses that the program keeps."""
+        """The rows of pulses that the program keeps."""
         pulses = len(self.rows)
         if pulses <= items:
             return self.rows
@@ -194,7 +194,7 @@ class Event:
 
 
 class SmallArray:
-    """The likelihood of pulses if everything except hypothesis and zenith is known (preset one_angle)."""
+    """The likelihood of pulses if only hypothesis and zenith are unknown (preset one_angle)."""
 
     def __init__(self, p, angles=120):
         self.p, self.places = p, modules_of(p)
@@ -229,7 +229,7 @@ class SmallArray:
         return np.where((t < self.times[0]) | (t > self.times[-1]), 0.0, np.exp(rows * (1 - f) + more * f))
 
     def log_likelihoods(self, sensor, time):
-        """Log likelihoods [hypothesis, cosine], without the terms that depend on neither."""
+        """Log likelihoods [hypothesis, cosine], without terms that depend on neither."""
         p = self.p
         noise = p["noise_rate"] * 1e-9
         inside = (time > p["window_low"]) & (time < p["window_high"])
@@ -329,8 +329,8 @@ class NuTelescopeTest(TruthTest):
         self.assertGreater(2 * stats.norm.sf(abs(found - expected) / math.sqrt(expected)), RARE)
 
     def test_small_array_matches_its_posterior(self):
-        """With preset one_angle, the truth must be distributed like the posterior: ranks are uniform, and the
-        probability of a track and the squared error match."""
+        """With preset one_angle, the truth must follow the posterior: ranks are uniform, and the probability of a track
+        and the squared error match."""
         count, array = 300, SmallArray(DEFAULTS | ONE_ANGLE)
         made = self.samples("nu_telescope", count, "preset=one_angle", "items=200", seed=9)
         whole = np.trapz(np.exp(array.table), array.times, axis=1)

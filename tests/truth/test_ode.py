@@ -1,10 +1,10 @@
 """ode: parameters, initial values and trajectories of all six systems.
 
-Latents are compared exactly, but log-normal ones to a few units in the last place (ULP). Trajectories start from the
-program's own latents and take the documented steps in f64. How far f32 may deviate depends on how the system amplifies
-roundings, so each trajectory is computed four more times: once with its state rounded to f32 after each step, and three
-times with each number of it shifted at random by up to one ULP. At any time the program may be off by five times the
-largest deviation of these up to then.
+Latents are compared exactly, except that log-normal ones may differ by a few units in the last place (ULP).
+Trajectories start from the program's own latents and take the documented steps in f64. How far f32 may deviate depends
+on how the system amplifies rounding errors, so each trajectory is computed four more times: once with the state rounded
+to f32 after each step, and three times with each number shifted at random by up to one ULP. At any time, the program
+may be off by five times the largest deviation of these four so far.
 """
 
 import unittest
@@ -198,7 +198,7 @@ class Ode(TruthTest):
         self.assertLess(worst, 1, f"{system}: off by {worst:.3g} times the tolerance")
 
     def own(self, system, count, *more):
-        """The system with its own settings, and more samples of the same integration: latents, x, softening."""
+        """The system with its default settings, and more samples of the same integration: latents, x, softening."""
         parts = []
         for seed, first in ((0, 0), (20240607, 2**32 + 11)):
             made = self.samples("ode", count, f"system={system}", seed=seed, first=first)
@@ -213,7 +213,7 @@ class Ode(TruthTest):
         self.follow("lorenz", latents, made["x"], points=5, duration=0.8, step=0.03)
 
     def test_steps_of_an_interval(self):
-        # The quotient of interval and step is 1 + 2^-52, 1 + 0.5e-9 and 1 + 2e-9, which gives one step, one and two.
+        # The quotient of interval and step is 1 + 2^-52, 1 + 0.5e-9 and 1 + 2e-9, which gives one, one and two steps.
         # The roundings within so few steps count as well: a few ULP of slopes below 1000.
         for points, duration, step in ((9, 0.27, 0.03), (1, 0.03 * (1 + 0.5e-9), 0.03), (1, 0.03 * (1 + 2e-9), 0.03)):
             settings = (f"points={points}", f"duration={duration!r}", f"step={step!r}")
@@ -236,7 +236,7 @@ class Ode(TruthTest):
         eight = self.samples("ode", 1, "preset=figure_eight", seed=1)
         latents = self.latents("three_bodies", eight, 1, spread=0)
         np.testing.assert_array_equal(latents[:, 0], np.float32((1, 1, 1, *EIGHT)))
-        # After Simo's period, all three bodies return to the start, up to the leapfrog's error.
+        # After Simo's period, all three bodies are back at the start, within the leapfrog's error.
         self.assertLess(np.max(np.abs(eight["x"][0, -12:] - latents[3:, 0])), 1e-4)
         self.own("three_bodies", 6, (latents, eight["x"], np.zeros(1)))
         made = self.samples(
@@ -277,7 +277,7 @@ class Ode(TruthTest):
                 state[:, 1:] += by * random.uniform(-1, 1, state[:, 1:].shape)
                 return state.reshape(len(state), -1)
 
-            # A step rounds each number three times, after the sum of accelerations is rounded.
+            # A step rounds each number three times, after rounding the sum of accelerations.
             def rounded(state):
                 return moved(state, ULP * (np.abs(state.reshape(len(state), copies, count)[:, :1]) + 0.1))
 

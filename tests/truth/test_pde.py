@@ -1,6 +1,6 @@
 """pde: fields rebuilt from their waves, each multiplied by the factor of the equation's exact solution.
 
-The factors are computed from the program's latents, once these have been compared. The program adds waves in single
+The factors are computed from the program's latents, after a comparison of the latents. The program adds waves in single
 precision: phases of up to 2 `highest` turns are off by about 10^-6 turns.
 """
 
@@ -71,7 +71,7 @@ class Pde(TruthTest):
         for k in range(count):
             field = Field(p, seed, first + k, size, got["latents"][k])
             self.assertEqual(got["label"][k], field.label)
-            # These are rounded to f32 once or a few times, including log2 and exp2.
+            # These numbers have one or a few f32 rounding errors, including rounding in log2 and exp2.
             np.testing.assert_allclose(got["latents"][k, :5], field.latents[:5], rtol=3e-6, atol=1e-7)
             self.assertAlmostEqual(float(got["latents"][k, 5]), field.latents[5], delta=10 * SLACK)
             rows = np.arange(size) % field.n

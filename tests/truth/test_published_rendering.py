@@ -1,6 +1,6 @@
-"""Presets of the canvas generators next to the published programs, rebuilt from their descriptions: 200 pictures of the
-same classes and places with other random numbers, drawn at the published size and shrunk. Means, deviations and spectra
-must agree within 3 %."""
+"""Presets of the canvas generators compared with the published programs, rebuilt from their descriptions: 200 pictures
+of the same classes and places with other random numbers, drawn at the published size and shrunk. Means, deviations and
+spectra must agree within 3 %."""
 
 import numpy as np
 
@@ -40,8 +40,8 @@ def contours(rng, latents, noise_factor, waves, shades, background):
 
 
 def fractaldb(rng, label, variation):
-    """200,000 points of one chain from the origin, whose box fills 362x362 pixels; each pastes a random patch, whose zeros
-    are opaque."""
+    """200,000 points of one chain from the origin, scaled to 362x362 pixels. Each point pastes a random patch with
+    opaque zeros."""
     variations = fractaldb_class(label, 0.4)[0]
     maps, first = variations[variation].astype(np.float64), variations[0].astype(np.float64)
     weight = np.abs(first[:, 0] * first[:, 3] - first[:, 1] * first[:, 2])

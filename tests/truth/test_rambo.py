@@ -1,10 +1,10 @@
 """rambo: events with and without masses, weighted and unweighted, compared number by number.
 
-The documented algorithm computes sines and logarithms in single precision, this test in double: a q may be off by about
-2 units in the last place of single precision (ULP), and its direction by 2 ULP. Both compute the rest in double
-precision, so momenta may be off by 2 ULP of the energy times the boost's gamma, including the last rounding. If only
-one of them accepted a try, the event would change completely. The probability is 10^-7 per try, and it does not happen
-here.
+The documented algorithm computes sines and logarithms in single precision, and this test in double precision: a q may
+be off by about 2 units in the last place of single precision (ULP), and its direction by 2 ULP. Both compute the rest
+in double precision, so momenta may be off by 2 ULP of the energy times the boost's gamma, including the last rounding.
+If only one of them accepted a try, the event would change completely. The probability of this is 10^-7 per try; it does
+not happen here.
 """
 
 import numpy as np
@@ -98,7 +98,7 @@ class Decays:
 
 class Rambo(TruthTest):
     def test_decays(self):
-        # Two bodies and their decays are in double precision on both sides, and azimuths are off by 2 ULP.
+        # Two bodies and their decays use double precision on both sides, and azimuths are off by 2 ULP.
         cases = {
             "top_pair_decays": (172.5, 500, {172.5: (4.78, 80.377), 80.377: (0, 0)}),
             "tau_pair": (1.77686, 91.1876, {1.77686: (0.105658, 0, 0)}),
@@ -120,7 +120,7 @@ class Rambo(TruthTest):
                     self.assertLess(abs(made["weight"][k] - weight), 4 * ULP)
 
     def event(self, sample, bodies, energy, masses, unweight):
-        """Momenta, how far they may be off, and the weight W of the accepted try."""
+        """Momenta, their tolerances, and the weight W of the accepted try."""
         for tries in range(10000):
             momenta, gamma = massless(sample, tries, bodies, energy)
             momenta, weight, bound = massive(momenta, masses, energy)
@@ -145,7 +145,7 @@ class Rambo(TruthTest):
                 self.assertLess(np.max(np.abs(rows - momenta)) / tolerance, 1)
                 self.assertEqual(made["label"][k], n - bodies[0])
                 np.testing.assert_array_equal(made["latents"][k, :2], np.float32([w, n]))
-                # The root is as accurate as f64 and the differences of q allow.
+                # The root is limited by f64 and by the differences of q.
                 self.assertLess(abs(made["latents"][k, 2] - np.log(weight)), 4 * ULP * (1 + abs(np.log(weight))))
                 self.assertLess(abs(made["weight"][k] - (1 if unweight else weight)), 4 * ULP)
 
@@ -168,7 +168,7 @@ class Rambo(TruthTest):
         self.compare(20, "preset=d_to_k_pi_pi", bodies=(3, 3), masses=masses, energy=energy, unweight=True)
 
     def test_the_last_try_is_kept(self):
-        # Eight bodies with only a hundredth of the energy left: one try in 10^9 would be accepted.
+        # Eight bodies with only a hundredth of the energy left: just one try in 10^9 would be accepted.
         settings = ("bodies_low=8", "bodies_high=8", "masses=[1,1,1,1,1,1,1,1]", "weights=unweight")
         made = self.samples("rambo", 1, *settings, "energy_low=8.09", "energy_high=8.09")
         w = f32(8.09)

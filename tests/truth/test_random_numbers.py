@@ -1,4 +1,4 @@
-"""Compares the random numbers that the other checks use with published Philox test vectors (Random123, kat_vectors)."""
+"""Compares the random numbers of the other checks with published Philox test vectors (Random123, kat_vectors)."""
 
 import unittest
 

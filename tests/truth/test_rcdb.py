@@ -16,7 +16,7 @@ SETTINGS = {
 
 
 def classes_of(settings, k):
-    """The parameters of the classes k, which is an array."""
+    """The parameters of the classes in the array k."""
     s = settings
     word = Sample(named_key(s["class_seed"], "rcdb classes"), k).words("scene", 4)
     mean = F(s["vertices_mean"])

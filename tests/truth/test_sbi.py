@@ -2,8 +2,8 @@
 
 Tolerances: elementary functions are within a few units in the last place of f32 (ULP), so a normal number is within 4
 ULP of its radius. This error propagates term by term through a fixed number of f32 operations. Values after theta are
-computed from the program's own theta, once that has been compared. Integrations run in f64 with the documented steps;
-the program's, in f32, may be off by the documented error.
+computed from the program's own theta, which is compared first. Integrations run in f64 with the documented steps; the
+program's f32 integrations may be off by the documented error.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ def exact_unit(word):
 
 
 def normals(sample, purpose, count, skip=0):
-    """Normal numbers skip to skip + count - 1 of a purpose, [numbers, samples], and their tolerance in f32."""
+    """Normal numbers skip to skip + count - 1 of a purpose, [numbers, samples], and their f32 tolerance."""
     words = sample.words(purpose, skip + count + count % 2)[skip:]
     radius = np.sqrt(-2 * np.log(unit_open(words[0::2]).astype(np.float64)))
     angle = 2 * np.pi * exact_unit(words[1::2])
@@ -99,7 +99,7 @@ class Sbi(TruthTest):
         z, dz = normals(sample, "noise", 8)
         t1, t2, t3, t4, t5 = theta
         s1, s2, r, e = t3**2, t4**2, np.tanh(t5), 1e-6
-        # The published covariance itself, in f64.
+        # The published covariance, in f64.
         covariance = np.moveaxis(np.array([[s1**2 + e, r * s1 * s2], [r * s1 * s2, s2**2 + e]]), 2, 0)
         low = np.linalg.cholesky(covariance)
         x, tolerance = [], []
@@ -233,6 +233,6 @@ def runge_kutta(slope, state, h, steps):
 
 
 def positive(u, chance):
-    """Quantiles of the number of positive tests out of 1000, by inversion; if p > 1/2, of the negative tests."""
+    """Quantiles of the number of positive tests out of 1000, by inversion; for p > 1/2, of negative tests."""
     few = binom.ppf(u, 1000, np.minimum(chance, 1 - chance))
     return np.where(chance > 0.5, 1000 - few, few)

@@ -48,7 +48,7 @@ def tile_word(i, j, seed):
 
 
 class Scene:
-    """The random numbers of one sample, and the quantities that programs and bends derive from them."""
+    """The random numbers of one sample, and quantities that programs and bends derive from them."""
 
     def __init__(self, seed, number, programs=16, domains=8, cells=1):
         sample = Sample(named_key(seed, "shaders"), number)

@@ -1,9 +1,9 @@
 """Images rebuilt from docs/generators/algorithms/shapes.md in double precision, from the documented f32 numbers.
 
 A position in the image is off by up to COVER = 2^-22 of its side, from rounding the position, the difference, the
-rotation, sine and cosine. Distances are off by as much, and the cover by that times the sharpness and (side / radius).
-A wave's phase, with at most 20 waves over the image, is off by about 20 * 2^-22, and the slope of the blend is 3;
-together this gives WAVE. Channels differ by these errors and by 2e-7 from their own rounding. No pixel is skipped,
+rotation, sine and cosine. Distances are off by the same amount, and the cover by this times the sharpness and (side /
+radius). A wave's phase, with at most 20 waves over the image, is off by about 20 * 2^-22, and the slope of the blend is
+3; together this gives WAVE. Channels differ by these errors and by 2e-7 from their own rounding. No pixel is skipped,
 because covers and waves are continuous.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 from truth import Sample, TruthTest, below, named_key, uniform, unit
 
 COVER = 2**-22  # relative to the side
-WAVE = 1.5e-5  # in the share of the second colour
+WAVE = 1.5e-5  # for the share of the second colour
 SHAPES = ("circle", "ring", "crescent", "triangle", "square", "pentagon", "hexagon", "star", "cross", "heart")
 
 

@@ -41,7 +41,7 @@ def fields(sample, n, s, d):
 
 
 def rebuild(number, seed, size, settings):
-    """-> label, latents, image before clamping, how far the image may differ"""
+    """-> label, latents, image before clamping, tolerance of the image"""
     p = {**DEFAULTS, **settings}
     sample = Sample(named_key(seed, "spectrum"), number)
     label = int(below(sample.words("label", 1)[0], p["slope_cells"] * p["tilt_cells"]))

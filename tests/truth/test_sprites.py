@@ -1,5 +1,5 @@
-"""Samples rebuilt from docs/generators/algorithms/sprites.md: labels and factor values exactly, pictures up to
-rounding in f32, except where an edge decides."""
+"""Samples rebuilt from docs/generators/algorithms/sprites.md: labels and factor values exactly, pictures up to rounding
+in f32, except at hard edges."""
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def enumerated(number, counts):
 
 
 def drawn(number, seed, mode, grid, distinct):
-    """Positions in the order of `enumerated`."""
+    """Factor positions in the order of `enumerated`."""
     sample = Sample(named_key(seed, "sprites"), number)
     shape = int(below(sample.block("label", 0)[0], 3 if mode == "dsprites" else 4))
     words = sample.words("scene", 5)
@@ -213,7 +213,7 @@ class Sprites(TruthTest):
 
     def test_sprites(self):
         """Positions in a picture of s pixels are off by a few roundings, at most 8 s 2^-24 of a pixel, and so are the
-        shades of smooth edges. A hard edge decides differently only for centres that close to it."""
+        shades of smooth edges. A hard edge gives a different result only for centres this close to it."""
         for count, size, seed, first, settings in (
             (6, 64, 0, 0, []),
             (6, 65, 7, 2**34 + 1, ["edges=hard"]),
@@ -239,7 +239,7 @@ class Sprites(TruthTest):
 
     def test_rooms(self):
         """A round solid's normal is off by about 1e-6 and, for grazing rays, by the root of the discriminant's error,
-        2^-21 / sqrt(discriminant), about 1e-4; a ray that close to an edge may be on its other side. So the tolerance
+        2^-21 / sqrt(discriminant), about 1e-4; a ray this close to an edge may be on its other side. So the tolerance
         is 1e-5 for 98 % of the pixels and 2e-4 for all but one in 500."""
         for count, size, seed, first, settings in (
             (9, 64, 0, 0, ["mode=shapes3d"]),

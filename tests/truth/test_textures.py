@@ -76,7 +76,7 @@ def simplex(key, x, y):
 
 def worley(key, x, y):
     i, j = np.floor(x), np.floor(y)
-    # Tests all of 5 x 5 cells, more than the documented four by four.
+    # Tests all 5 x 5 cells, more than the documented 4 x 4.
     a, b = np.meshgrid(np.arange(-2, 3), np.arange(-2, 3))
     i, j = i[..., None] + a.ravel(), j[..., None] + b.ravel()
     h = lattice_hash(i, j, key)
@@ -96,7 +96,7 @@ def noise(kind, key, x, y):
 
 
 def rebuild(number, seed, size, settings):
-    """-> label, latents, image, how far the image may differ"""
+    """-> label, latents, image, tolerance of the image"""
     p = {**DEFAULTS, **settings}
     sample = Sample(named_key(seed, "textures"), number)
     kinds = range(5) if p["kind"] == "any" else [KINDS.index(p["kind"])]

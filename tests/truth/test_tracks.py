@@ -3,10 +3,10 @@ Highland's widths, errors, losses, noise, the momentum spectrum and Gluckstern's
 
 The program keeps the initial values of a path in f32 (momentum, direction, errors, widths of kicks). Each of four
 functions (power or exponential of pT, exponential of eta, azimuth, a kick) may be off by 4 ulps, 4 * 2^-24. Such an
-error moves a particle by that share of its path length, perpendicular to the path, and the crossing by that divided by
-the cosine to the surface's normal. The tolerance is the sum, ULPS = 16, plus the rounding of the coordinate itself.
-Momenta are off by as much, and rotated by the error of the path length divided by the radius. Counts of hits, layers
-and particles are exact, because no crossing in these samples is that close to an edge.
+error moves a particle by this share of its path length, perpendicular to the path. The crossing moves by this distance
+divided by the cosine to the surface's normal. The tolerance is the sum, ULPS = 16, plus the rounding of the coordinate
+itself. Momenta are off by the same share, and rotated by the error of the path length divided by the radius. Counts of
+hits, layers and particles are exact: no crossing in these samples is that close to an edge.
 """
 
 import csv
@@ -66,7 +66,7 @@ RINGS.sort(key=lambda ring: ring[:2])
 
 
 class Event:
-    """One event: `rows` as with columns=truth, `slack` (how far their positions may be off, in mm), and `latents`."""
+    """One event: `rows` as with columns=truth, `slack` (tolerances of positions, mm), and `latents`."""
 
     def __init__(self, p, seed, number):
         self.p = {name: value if isinstance(value, str) else f32(value) for name, value in p.items()}
@@ -334,8 +334,8 @@ class TracksTest(TruthTest):
         self.assertGreater(stats.binomtest(int(np.sum(x[:, 19] > 0)), len(x), 0.5).pvalue, RARE)
 
     def test_highland_and_errors(self):
-        """For straight, slow particles perpendicular to the layers, kinks between layers with nothing in between, and
-        errors, are normal numbers with the widths given by Highland (PDG 2024, 34.16) and by the parameters."""
+        """For straight, slow particles perpendicular to the layers, kinks between adjacent layers and errors are normal
+        numbers, with widths from Highland's formula (PDG 2024, 34.16) and from the parameters."""
         n = 800
         x = self.barrel(n, field=0, eta_max=0, pt_low=1, pt_high=1, mass=1, efficiency=1).reshape(n, 10, 20)
         beta = math.sqrt(0.5)

@@ -92,7 +92,7 @@ def start_of(size, x, y, radius, ovals, cosine, sine):
 
 
 def classes_of(settings, k):
-    """The parameters of the classes k, which is an array."""
+    """The parameters of the classes in the array k."""
     s = settings
     word = Sample(named_key(s["class_seed"], "visual_atom classes"), k).words("scene", 9)
     wave = between(word[5], s["waves_low"], s["waves_high"])
@@ -137,9 +137,9 @@ class ContourTest(TruthTest):
     """Checks for both generators that draw contours."""
 
     def check_pictures(self, name, defaults, rebuilt, cases):
-        """The program's cosines are off by up to one ulp, which after 200 orbits adds up to about 1e-4 pixels. So about
-        that share of the vertices may be in the next pixel, which moves the lines to their neighbours. A thousandth of
-        the pixels may differ."""
+        """The program's cosines are off by up to one ulp, which adds up to about 1e-4 pixels after 200 orbits. So about
+        one vertex in 10^4 may be in the next pixel, which moves the lines to its neighbours. A thousandth of the pixels
+        may differ."""
         for size, count, seed, first, changed in cases:
             with self.subTest(size=size, seed=seed, first=first, **changed):
                 arguments = [f"{key}={value}" for key, value in changed.items()]
@@ -157,7 +157,7 @@ class ContourTest(TruthTest):
                     self.assertLess(np.mean(wrong), 1e-3 * (render / size) ** 2)
 
     def check_ranges(self, name, of_class, classes):
-        """The ranges of the latents from index `of_class` on must equal the ranges in the classes."""
+        """The ranges of the latents starting at index `of_class` must equal the ranges in the classes."""
         for latent in self.samples(name, 1, size=16)["metadata"]["sources"][0]["latents"][of_class:]:
             values = classes[latent["name"]].astype(F)
             values = values / F(512) if latent["unit"] == "image side" else values

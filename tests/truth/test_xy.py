@@ -1,8 +1,8 @@
 """xy: whole Markov chains, rebuilt sweep by sweep in double precision, and the exact energy of 16 spins.
 
 The program works in single precision. A spin is off by about 2^-22 unless its field is small, and over-relaxation
-sweeps amplify that (docs/generators/algorithms/xy.md), so the rebuilt chains are short. A draw is decided differently
-about once in 10^6; these chains have about 2 * 10^4 draws, and all agree.
+sweeps amplify the error (docs/generators/algorithms/xy.md), so the rebuilt chains are short. A draw is decided
+differently about once in 10^6; these chains have about 2 * 10^4 draws, and all agree.
 """
 
 import itertools
@@ -152,13 +152,13 @@ class Xy(SpinTest):
         temperature, energy = made["latents"][:, 0].astype(np.float64), made["latents"][:, 1].astype(np.float64)
         slope = (energy_of(1.25) - energy_of(1.15)) / 0.1
         off = energy - (grid[1.2] + slope * (temperature - 1.2))
-        # With so many samples the mean is normal, and off by over 5 standard deviations once in 10^6. The curvature of
-        # the energy contributes less than 0.0003.
+        # With this many samples, the mean is normal, and off by over 5 standard deviations once in 10^6. The curvature
+        # of the energy contributes less than 0.0003.
         self.assertLess(abs(off.mean()), 5 * off.std() / np.sqrt(len(off)) + 3e-4)
 
     def test_chains_at_one_temperature(self):
-        # Without vertical bonds, each row is a chain, with the energy -I1(1 / T) / I0(1 / T) per spin; the closed ends
-        # change it by (I1 / I0)^32 < 10^-7.
+        # Without vertical bonds, each row is a chain, with an energy of -I1(1 / T) / I0(1 / T) per spin. The periodic
+        # boundary changes it by (I1 / I0)^32 < 10^-7.
         settings = ("coupling=0", "label=temperature", "bins=1", "t_low=0.8", "t_high=0.8")
         made = self.samples("xy", 400, *settings, seed=11, size=32)
         np.testing.assert_array_equal(made["latents"][:, 0], np.float32(0.8))

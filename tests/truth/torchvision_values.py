@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints tests/kernels/torchvision_values.h: torchvision's results for an image computed by a formula.
 
-Needs torchvision, which nothing else here does, so tests read the printed values. Geometry is measured on two ramps: a
+Only this script needs torchvision, so tests read the printed values. Geometry is measured on two ramps: a
 bilinear read of a ramp in x gives the x at which a pixel was read.
 """
 import math
@@ -98,7 +98,7 @@ def main():
     mode = v2.InterpolationMode.BICUBIC
     larger = F.resize(image(), [2 * HEIGHT, 2 * WIDTH], interpolation=mode, antialias=True)
     smaller = F.resize(image(), [HEIGHT // 2, WIDTH // 2], interpolation=mode, antialias=True)
-    # Away from the border, because torchvision drops values beyond it.
+    # Away from the border, because torchvision drops values beyond the border.
     table("kLarger", larger[:, 16:20, 18:20].permute(1, 2, 0).clamp(0, 1))
     table("kSmaller", smaller[:, 3:6, 4:6].permute(1, 2, 0).clamp(0, 1))
     print("\n}  // namespace wellspring::test::torchvision")

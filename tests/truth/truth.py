@@ -1,5 +1,5 @@
 """Common tools of the truth checks: random numbers rebuilt from docs/generators/algorithms/README.md alone, and the
-program's samples. Uses only NumPy, and no code of the program.
+program's samples. Uses NumPy, but no code of the program.
 """
 
 import json
@@ -40,7 +40,7 @@ def named_key(seed, name):
 
 
 class Sample:
-    """The random words of sample `number` under a key; if `number` is an array, these are arrays of words."""
+    """The random words of sample `number` under a key. If `number` is an array, they are arrays of words."""
 
     def __init__(self, key, number):
         self.key = key

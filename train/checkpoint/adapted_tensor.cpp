@@ -16,7 +16,7 @@ double cubic(double x) {
   return 0;
 }
 
-/// Weights of the inputs [first, first + weights.size()) in one output.
+/// One output's weights for the inputs [first, first + weights.size()).
 struct Window {
   std::int64_t first = 0;
   std::vector<double> weights;
@@ -45,7 +45,7 @@ std::vector<Window> windows(std::int64_t from, std::int64_t to) {
   return all;
 }
 
-/// Resizes the middle axis of [outer, from, inner].
+/// Resizes the middle axis of an array [outer, from, inner].
 std::vector<double> resized_axis(const std::vector<double>& values, std::int64_t from,
                                  std::int64_t to, std::int64_t inner) {
   const std::vector<Window> all = windows(from, to);

@@ -116,7 +116,7 @@ void check_network(const SafetensorsFile& file, const ParameterArena& parameters
        "use the model section that it was trained with, or start from its weights with init.from"});
 }
 
-/// The arena array of a state block; null if the block is not one.
+/// The arena array that a state block holds; null if it holds none.
 const ArenaArray* array_of(const std::vector<ArenaArray>& arrays, const StateBlock& block) {
   for (const ArenaArray& array : arrays)
     if (array.data == block.data) return &array;
@@ -259,7 +259,7 @@ void CheckpointStore::clean(std::uint64_t step, const std::optional<BestReport>&
   remove_all_but(step, keep);
 }
 
-/// Without a best checkpoint in this folder (the run was resumed from elsewhere), removes the mark.
+/// Removes the mark if this folder has no best checkpoint (the run was resumed from elsewhere).
 void CheckpointStore::mark_best(const std::optional<BestReport>& best) const {
   std::error_code error;
   if (best && fs::exists(path_of(best->step) / kCheckpointHeaderFile, error))
@@ -268,8 +268,8 @@ void CheckpointStore::mark_best(const std::optional<BestReport>& best) const {
     fs::remove(this->best());
 }
 
-/// Removes incomplete checkpoints and, of those up to `step`, all but the newest `keep` and the
-/// best.
+/// Removes incomplete checkpoints. Among the complete ones up to `step`, keeps only the newest
+/// `keep` and the best.
 void CheckpointStore::remove_all_but(std::uint64_t step, std::int64_t keep) const {
   const std::optional<fs::path> marked = read_link(best());
   std::vector<fs::path> rest = incomplete();
@@ -340,8 +340,8 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
   for (const std::uint64_t step : steps())
     if (step > content.step) remove_folder(path_of(step));
   remove_all_but(content.step, content.config.train.keep);
-  // Cleaning up may fail, for example if no file descriptor is free; this checkpoint is complete
-  // regardless.
+  // Cleaning up may fail, for example if no file descriptor is free. This checkpoint is complete
+  // in any case.
   try {
     remove_stale_temporaries(folder_);
   } catch (const Error&) {
@@ -379,9 +379,9 @@ ResumeReport resume_checkpoint(const fs::path& checkpoint, const RunConfig& conf
 
 namespace {
 
-/// The checkpoint that a link `best` names on file systems without symbolic links; other paths stay.
+/// Follows a link file `best` (on file systems without symbolic links); other paths are unchanged.
 fs::path followed(const fs::path& where) {
-  std::error_code unreadable;  // then it is reported when it is opened
+  std::error_code unreadable;  // reported when the file is opened
   if (!fs::is_regular_file(where, unreadable)) return where;
   const std::optional<fs::path> named = read_link(where);
   return named && step_of(*named) ? where.parent_path() / *named : where;

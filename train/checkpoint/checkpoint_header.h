@@ -23,7 +23,7 @@ struct StoredData {
   std::uint64_t samples = 0;
   std::string digest;  ///< see data_identity; "": unknown
 };
-/// By source.
+/// Data sets by source name.
 using DataIdentity = std::map<std::string, StoredData>;
 
 /// The part of a run's state that decides how it ends.
@@ -31,9 +31,9 @@ struct RunProgress {
   std::optional<BestReport> best;
   std::uint64_t evaluated = 0;   ///< step of the last evaluation compared with the best
   std::uint64_t since_best = 0;  ///< evaluations after the best
-  std::string held_out = {};     ///< section eval without `every`; "": unknown
-  /// Training time of all processes with a train.max_time. Other runs leave it 0, so that their
-  /// checkpoints do not depend on timing.
+  std::string held_out = {};     ///< the eval section without `every`; "": unknown
+  /// Total training time of a run with train.max_time, over all its processes. Other runs leave it
+  /// 0, so that their checkpoints do not depend on timing.
   double training_seconds = 0;
 
   friend bool operator==(const RunProgress&, const RunProgress&) = default;
@@ -54,7 +54,7 @@ struct CheckpointHeader {
 nlohmann::json to_json(const RunProgress& progress);
 /// Errors: data for a damaged header, config for an unsupported format.
 CheckpointHeader read_checkpoint_header(const std::filesystem::path& checkpoint);
-/// Error (data) if the content of the file differs from what was written.
+/// Error (data) if the file's content differs from what was written.
 void check_digest(const std::filesystem::path& file, const CheckpointHeader& header);
 
 }  // namespace wellspring

@@ -131,8 +131,8 @@ std::string input_json(const SampleLayout& input) {
       .dump();
 }
 
-/// Returns 0 for values out of range; the comparison with the run's layout then refuses them. Error
-/// (Json::exception) unless the value is a whole number.
+/// Returns 0 for values out of range, which the comparison with the run's layout then refuses.
+/// Error (Json::exception) unless the value is a whole number.
 int extent(const Json& number) {
   const auto value = number.get_ref<const Json::number_unsigned_t&>();
   return std::in_range<int>(value) ? static_cast<int>(value) : 0;

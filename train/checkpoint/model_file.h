@@ -1,5 +1,5 @@
 // Model files: weights in safetensors format, with the metadata needed to use them without their
-// run. Files of other programs have neither this metadata nor a digest. Called by checkpoints,
+// run. Files from other programs have neither this metadata nor a digest. Called by checkpoints,
 // weight transfer and evaluation; host only.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace wellspring {
 
-/// The metadata of a model file. Contains no paths of the machine that wrote it.
+/// The metadata of a model file. Contains no paths from the machine that wrote it.
 struct ModelDescription {
   std::uint64_t step = 0;
   std::string config_yaml;      ///< RunConfig::portable_yaml
@@ -30,7 +30,7 @@ inline constexpr const char* kForeignFile = "written by another program, without
 
 class ModelFile {
  public:
-  /// Errors (data): not a safetensors file, content that does not match its digest, metadata of a
+  /// Errors (data): not a safetensors file, content that does not match its digest, metadata from a
   /// different version of this program.
   explicit ModelFile(const std::filesystem::path& path);
 
@@ -38,9 +38,9 @@ class ModelFile {
   const SafetensorsFile& tensors() const { return tensors_; }
   /// True if the file has no digest: another program wrote it, and damage cannot be detected.
   bool foreign() const { return !tensors_.has_digest(); }
-  /// nullopt if the file has no metadata of this program.
+  /// nullopt if the file has no metadata from this program.
   const std::optional<ModelDescription>& description() const { return description_; }
-  /// Error (config) without a description.
+  /// Error (config) if there is no description.
   const ModelDescription& described() const;
 
  private:

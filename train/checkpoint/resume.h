@@ -25,7 +25,7 @@ struct ResumeChoice {
 };
 
 /// The checkpoint to resume from; nullopt: start at step 0. `own`: checkpoints of the run's folder,
-/// null without a folder. Errors: as in ResumeChoice; data if there is no checkpoint at the path.
+/// null if it has none. Errors: as in ResumeChoice; data if the path has no checkpoint.
 std::optional<std::filesystem::path> checkpoint_to_resume(const ResumeChoice& choice,
                                                           const CheckpointStore* own);
 

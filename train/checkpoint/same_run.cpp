@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// `config` with the steps, warm-up and cool-down of `identity`; nullopt if `identity` does not give the
-/// steps.
+/// `config` with the steps, warm-up and cool-down of `identity`; nullopt if `identity` does not
+/// give the number of steps.
 std::optional<RunConfig> of_other_length(const RunConfig& config, const std::string& identity) {
   RunConfig other = config;
   bool found = false;

@@ -14,7 +14,7 @@ namespace wellspring {
 
 /// Compares a run with the one that wrote the checkpoint, and returns the latter's planned steps.
 /// The run may be longer if the learning rates of all steps so far are unchanged. Error (config),
-/// with the differences, if the run cannot resume from it.
+/// with the differences, if the run cannot resume from the checkpoint.
 std::uint64_t expect_same_run(const std::filesystem::path& checkpoint,
                               const CheckpointHeader& header, const RunConfig& config);
 /// train.steps of a stored identity; nullopt if it has none.

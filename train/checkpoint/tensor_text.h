@@ -1,5 +1,5 @@
-// Values of tensors in files, and their description in messages. Used by checkpoints and weight
-// transfer; host only.
+// Reads the values of stored tensors, and describes tensors in messages. Used by checkpoints and
+// weight transfer; host only.
 #pragma once
 
 #include "core/io/safetensors.h"
@@ -12,7 +12,7 @@ namespace wellspring {
 
 /// True for F16, BF16, F32 and F64, which read_floats converts to f32.
 bool holds_floats(const TensorInfo& info);
-/// True for the batch counter of PyTorch's normalisation layers, which networks here do not have.
+/// True for the batch counter of PyTorch's normalisation layers; our networks have no such tensor.
 bool is_batch_count(const TensorInfo& info);
 /// The values of a tensor, converted to f32; holds_floats(info) must be true.
 std::vector<float> read_floats(const SafetensorsFile& file, const TensorInfo& info);

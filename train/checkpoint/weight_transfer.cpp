@@ -39,7 +39,7 @@ struct KeptHeads {
         listed(why), "set init.head=reset to re-initialise the output layer"});
 }
 
-/// "4 classes", or their names if `other` has the same number.
+/// "4 classes", or the class names if `other` has the same number of classes.
 std::string outputs_text(const HeadSpec& head, const HeadSpec& other) {
   if (head.loss != other.loss) return "loss " + to_string(head.loss);
   if (head.output != other.output) return fmt::format("output {}", head.output);
@@ -61,8 +61,8 @@ std::vector<std::string> names_of(const std::vector<HeadSpec>& heads) {
   return names;
 }
 
-/// Pairs heads by name. If there is no pair, or if the heads of a pair differ: with InitShapes::adapt,
-/// they are not kept; else Error (config).
+/// Pairs heads by name. With InitShapes::adapt, heads that differ from their partner are not kept;
+/// otherwise Error (config) for such heads, or if no head has a partner.
 KeptHeads match_heads(const ModelFile& model, const std::vector<HeadSpec>& here,
                       InitShapes shapes) {
   KeptHeads kept;
@@ -91,7 +91,7 @@ KeptHeads match_heads(const ModelFile& model, const std::vector<HeadSpec>& here,
   return kept;
 }
 
-/// Copies the kept rows of one tensor to `values`, unless it is null.
+/// Copies one tensor's kept rows to `values`, unless `values` is null.
 void keep_rows(const ModelFile& model, const KeptHeads& kept, const ParameterTensor& tensor,
                float* values) {
   std::vector<std::int64_t> shape = tensor.file_shape();
@@ -156,8 +156,8 @@ bool fits(const ParameterTensor& tensor, const TensorInfo* info) {
 /// The position embeddings of a vit.
 constexpr const char* kPositions = "pos_embed";
 
-/// Tokens before the patches: timm's num_prefix_tokens. `shape_of` returns the shape of a
-/// tensor in a file or network, or nullptr.
+/// Tokens before the patches: timm's num_prefix_tokens. `shape_of` returns the shape of a tensor in
+/// a file or network, or nullptr for an unknown name.
 template <class ShapeOf>
 std::int64_t prefix_tokens(const ShapeOf& shape_of) {
   std::int64_t tokens = 0;
@@ -167,8 +167,8 @@ std::int64_t prefix_tokens(const ShapeOf& shape_of) {
   return tokens;
 }
 
-/// The grid of `cells` patches of images of shape `input`; a square one if there is no such grid,
-/// for example because the shape is unknown. Without rows: no grid fits.
+/// The grid of `cells` patches with the proportions of `input`; a square grid if that does not
+/// exist, for example because the shape is unknown; no rows if neither exists.
 PatchGrid grid_of(std::int64_t cells, SampleShape input) {
   if (cells < 1) return {};
   const auto area = static_cast<double>(cells);
@@ -184,7 +184,7 @@ PatchGrid grid_of(std::int64_t cells, SampleShape input) {
 /// Initialises the tensors of a network from a file, one by one.
 class WeightFitter {
  public:
-  /// `values`: laid out like the arena; if it is null, tensors are only compared.
+  /// `values`: laid out like the arena; null: tensors are only compared.
   WeightFitter(const ModelFile& model, const InitConfig& init, SampleShape input,
                const ParameterArena& parameters, float* values)
       : model_(model), init_(init), input_(input), parameters_(parameters), values_(values) {
@@ -284,7 +284,7 @@ class WeightFitter {
     });
     return {prefix, grid_of(tokens - prefix, input_)};
   }
-  /// True for positions of as many patches as here, in another grid: 4 x 6 instead of 6 x 4.
+  /// True for positions whose grid has as many patches, but other sides: 4 x 6 instead of 6 x 4.
   bool turned(const ParameterTensor& tensor, const TensorInfo& info) const {
     if (tensor.name != kPositions || info.shape.size() != 3) return false;
     const PatchGrid stored = stored_positions(info).grid, own = own_positions(info.shape[1]).grid;
@@ -311,7 +311,7 @@ class WeightFitter {
     return with_input_channels(read_floats(model_.tensors(), info), wanted[0], wanted[1], channels);
   }
 
-  /// Keeps the positions of the first prefix tokens, as many as the network has.
+  /// Keeps the positions of the first prefix tokens, one for each prefix token of the network.
   std::vector<float> adapted_positions(const ParameterTensor& tensor,
                                        const TensorInfo& info) const {
     const std::vector<std::int64_t> wanted = tensor.file_shape();

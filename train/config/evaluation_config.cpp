@@ -14,7 +14,7 @@ namespace wellspring {
 namespace {
 
 constexpr double kNoLimit = std::numeric_limits<double>::max();
-/// Makes the standard error of an accuracy at most 0.005 %; takes hours on a CPU.
+/// With this many, an accuracy's standard error is at most 0.005 %, after hours on a CPU.
 constexpr double kMostSamples = 1e8;
 
 const ParamTable<EvaluationConfig>& evaluation_table() {
@@ -84,7 +84,7 @@ void hold_out_fraction(const ConfigNode& node, EvaluationSourceConfig& source,
   source.fraction = 0;
 }
 
-/// Refuses rows that are also trained on.
+/// Refuses held-out rows that are also trained on.
 void expect_held_out(const ConfigNode& node, const EvaluationSourceConfig& source,
                      const SourceSpec& trained) {
   if (!source.path.empty() || !source.params.empty()) return;
@@ -133,7 +133,7 @@ EvaluationConfig read_evaluation(const ConfigNode& node, DataConfig& data) {
                        "set another name");
     evaluation.sources.push_back(std::move(source));
   }
-  // Check after all fractions are applied: they change the rows of the training sources.
+  // Only after all fractions are applied, because they change the rows of the training sources.
   for (std::size_t i = 0; i < elements.size(); ++i) {
     const EvaluationSourceConfig& source = evaluation.sources[i];
     const auto trained = std::ranges::find(names, source.of) - names.begin();

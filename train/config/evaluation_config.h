@@ -12,15 +12,15 @@
 
 namespace wellspring {
 
-/// A held-out source: samples of a training source that it does not train on, without augmentation.
+/// A held-out source: unaugmented samples, from a training source, that are not trained on.
 struct EvaluationSourceConfig {
   std::string of;       ///< the training source
   std::string name;     ///< in reports
   std::string path;     ///< (files only) the held-out files; empty: the training path
-  std::string rows;     ///< (files only) see RowRange; in the order of `of`; "": all
+  std::string rows;     ///< (files only) see RowRange; ordered as in `of`; "": all
   double fraction = 0;  ///< (files only) share of the rows of `of`; 0 once `rows` is set
-  std::vector<ParamSetting> params;  ///< (files only) keys of the format that differ from training
-  /// Set by programs only: the rows that `of` trains on, or, of a generator, further samples.
+  std::vector<ParamSetting> params;  ///< (files only) format keys that differ from training
+  /// Set only by programs. True: the rows that `of` trains on; for a generator, further samples.
   bool training_rows = false;
 };
 
@@ -31,8 +31,8 @@ struct EvaluationConfig {
   std::vector<EvaluationSourceConfig> sources;
 };
 
-/// A source with a `fraction` takes the last rows of its training source, which keeps the others;
-/// both get the key `rows`. Errors (config).
+/// A source with a `fraction` takes the last rows of its training source, which keeps the others.
+/// Both get the key `rows`. Errors (config).
 EvaluationConfig read_evaluation(const ConfigNode& node, DataConfig& data);
 void write_evaluation(ConfigWriter& writer, const EvaluationConfig& evaluation);
 std::vector<ConfigSection> evaluation_sections();

@@ -14,7 +14,7 @@ void add_files(std::vector<std::filesystem::path>& files, const std::filesystem:
   for (const ParamSetting& setting : settings) {
     if (setting.value.empty()) continue;
     files.push_back(data.parent_path() / setting.value);
-    std::error_code missing;  // then it is not a folder of images
+    std::error_code missing;  // a missing path is not a folder of images
     if (setting.name == "split" && std::filesystem::is_directory(data / setting.value, missing))
       read = data / setting.value;
   }
@@ -39,9 +39,9 @@ std::vector<std::filesystem::path> files_read(const RunConfig& config) {
 
 namespace {
 
-/// True for a picture in the folder of a data set, which reads all images there.
+/// True for a picture in a data set's folder: the data set reads all images there.
 bool is_picture_of(const std::filesystem::path& output, const std::filesystem::path& folder) {
-  std::error_code missing;  // then they are different
+  std::error_code missing;  // a missing path is a different one
   if (output.extension() != ".png" || !std::filesystem::is_directory(folder, missing)) return false;
   const std::filesystem::path below =
       weakly_canonical(absolute(output), missing)
@@ -61,7 +61,7 @@ void require_not_an_input(const std::filesystem::path& output,
                         "them, or be read as one",
                         input.string()),
             "choose a name in another folder"});
-    std::error_code missing;  // then they are not the same
+    std::error_code missing;  // a missing path is a different one
     if (!std::filesystem::equivalent(output, input, missing)) continue;
     const std::string other = input == output ? "" : fmt::format(", which is {}", input.string());
     fail(ErrorKind::config,

@@ -137,7 +137,7 @@ std::vector<HeadConfig> read_short(const ConfigNode& node,
   return heads;
 }
 
-/// The keys of a head that only some self-supervised losses have.
+/// Head keys that apply only to some self-supervised losses.
 const std::vector<std::pair<std::string, std::vector<LossKind>>>& self_supervised_keys() {
   static const std::vector<std::pair<std::string, std::vector<LossKind>>> keys = {
       {"projection", {LossKind::info_nce, LossKind::alignment_uniformity, LossKind::vicreg}},
@@ -178,7 +178,7 @@ void check_error(const ConfigNode& node, const HeadConfig& head) {
                             "remove it, or set error: huber");
   if (head.error != Error::quantile && head.quantiles.empty()) return;
   const auto& levels = head.quantiles;
-  // Files of predictions name them with six digits.
+  // Prediction files name a quantile's column by its level with six digits.
   const auto text = [](double level) { return fmt::format("{:g}", level); };
   const bool distinct = std::ranges::all_of(levels, [&](double level) {
     return text(level) != "0.5" && std::ranges::count(levels, text(level), text) == 1;

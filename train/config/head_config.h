@@ -11,10 +11,10 @@
 
 namespace wellspring {
 
-/// The heads of the configuration `root`. The short form `loss` stands for a class head per label
-/// space (kind cross_entropy) or one regression called "regression" (kind mse). `label_spaces`: the
-/// heads that the sources name, in order; `sources`: names of all sources. Errors (config), with
-/// their location.
+/// The heads of the configuration `root`. The short form `loss` stands for one class head per label
+/// space (kind cross_entropy) or for one regression called "regression" (kind mse). `label_spaces`:
+/// the heads that the sources name, in order; `sources`: names of all sources. Errors (config),
+/// with their location.
 std::vector<HeadConfig> read_heads(const ConfigNode& root,
                                    const std::vector<std::string>& label_spaces,
                                    const std::vector<std::string>& sources);

@@ -46,7 +46,7 @@ const ParamTable<ops::OptimizerSpec>& optimizer_spec_table() {
   return table;
 }
 
-/// Further settings. One that a file leaves out has no effect and is not written.
+/// Further settings. A setting that a file omits has no effect and is not written.
 const ParamTable<ops::OptimizerSpec>& further_table() {
   using Spec = ops::OptimizerSpec;
   static const auto table =
@@ -77,7 +77,7 @@ const ParamTable<OptimizerConfig>& optimizer_table() {
   return table;
 }
 
-/// The schedule after the warm-up. A cosine is not written.
+/// The schedule after the warm-up. The default, a cosine, is not written.
 const ParamTable<OptimizerConfig>& schedule_table() {
   using Config = OptimizerConfig;
   using Kind = ops::ScheduleKind;
@@ -146,7 +146,7 @@ void check_schedule(const ConfigNode& node, const OptimizerConfig& optimizer) {
 /// The largest number of steps; a double represents all smaller integers exactly.
 constexpr double kMostSteps = 0x1p53;
 
-/// A rule with all its settings; those that a file leaves out have no effect.
+/// A rule with all its settings; settings that a file omits have no effect.
 struct FullRule {
   std::string match;
   float lr_scale = 1, weight_decay = 0;
@@ -179,7 +179,7 @@ ParameterRule read_rule(const ConfigNode& node) {
   if (node.has("weight_decay")) rule.weight_decay = full.weight_decay;
   if (node.has("frozen")) rule.frozen = full.frozen;
   if (node.has("unfreeze_at")) rule.unfreeze_at = full.unfreeze_at;
-  node.finish();  // an unknown key could be the only setting
+  node.finish();  // before the next check: an unknown key could be the only setting
   if (!rule.lr_scale && !rule.weight_decay && !rule.frozen && !rule.unfreeze_at)
     node.refuse("the rule has no effect",
                 "it has none of lr_scale, weight_decay, frozen, unfreeze_at",

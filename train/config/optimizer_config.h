@@ -26,7 +26,7 @@ struct OptimizerConfig {
   std::vector<ParameterRule> parameters = {};
 };
 
-/// Errors (config). Whether the rules of `parameters` fit is known only to the network.
+/// Errors (config). Only the network can check whether the rules of `parameters` fit.
 OptimizerConfig read_optimizer(const ConfigNode& node);
 /// Error (config) if a rule unfreezes parameters only after the run.
 void expect_unfrozen_within(std::int64_t steps, const OptimizerConfig& optimizer);

@@ -187,7 +187,7 @@ void expect_run_name(const std::string& name, const ConfigLocation& place) {
         "set name=NAME; for another folder, set out=FOLDER"});
 }
 
-/// Refuses a run without a length or with two, and limits without effect.
+/// Refuses a run with no length or with two, and limits that have no effect.
 void check_length(const ConfigNode& node, const TrainConfig& train,
                   const EvaluationConfig& evaluation) {
   if (train.steps == 0 && train.epochs == 0) {
@@ -216,7 +216,7 @@ void check_length(const ConfigNode& node, const TrainConfig& train,
                 "set eval.every to the number of steps between evaluations");
 }
 
-/// Refuses launches that never fit between two steps where the host acts.
+/// Refuses launches that are longer than the interval between two actions of the host.
 void check_launches(const ConfigNode& node, const TrainConfig& train,
                     const EvaluationConfig& evaluation) {
   const std::int64_t steps = train.steps_per_launch;
@@ -233,7 +233,7 @@ void check_launches(const ConfigNode& node, const TrainConfig& train,
   expect("eval.every", evaluation.every);
 }
 
-/// Refuses batches that do not consist of whole samples, and self-supervised losses without views.
+/// Refuses batches that split a sample's views, and losses that compare views if there is only one.
 void check_views(const ConfigNode& root, RunConfig& config) {
   const std::int64_t views = config.data.views, batch = config.train.batch;
   if (batch % views != 0)
@@ -288,7 +288,7 @@ SourceContext context_of(const RunConfig& config, const SourceConfig& source,
   return context;
 }
 
-/// make_source with error messages that say that the source is held out.
+/// Like make_source, but its error messages say that the source is held out.
 std::unique_ptr<Source> open_as_held_out(const SourceSpec& spec, const SourceContext& context) {
   if (!spec.labelled) return make_source(spec, context);
   try {
@@ -366,7 +366,7 @@ std::vector<ConfigEntry> RunConfig::entries() const {
   write_heads(writer, heads);
   write_optimizer(writer, optimizer);
   writer.section("train", [&] {
-    // Left out if default, so that the identity of runs without them stays the same.
+    // Default values are left out, so that the identity of runs without these keys is unchanged.
     writer.table(train_table(), train,
                  {train.accumulate == 1 ? "accumulate" : "",
                   train.sync_batch_norm ? "" : "sync_batch_norm"});

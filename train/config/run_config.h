@@ -38,16 +38,16 @@ enum class ConvolutionPlans : std::uint8_t {
   first,    ///< cuDNN's first suggestion
 };
 
-/// The rows of a pass are a multiple of this number if there are several, so that each pass begins
-/// at an aligned address (16 bytes) in every column of the batch.
+/// If a step has several passes, the rows of each are a multiple of this number, so that every pass
+/// begins at an aligned address (16 bytes) in every column of the batch.
 inline constexpr std::int64_t kPassRows = 8;
 
 struct TrainConfig {
   std::int64_t batch = 128;
   std::int64_t accumulate =
-      1;  ///< passes through the network per step, each with a part of the batch
+      1;  ///< passes through the network per step, each with its part of the batch
   std::int64_t recompute_blocks = 0;  ///< see NetworkSpec
-  std::int64_t steps = 0;             ///< 0 until settle_epochs, if `epochs` is given
+  std::int64_t steps = 0;             ///< with `epochs`: 0 until settle_epochs
   std::int64_t epochs = 0;            ///< 0: `steps` is given
   std::string max_time;               ///< "90 m"; "": no limit
   double max_seconds() const;         ///< infinity without a limit
@@ -64,8 +64,8 @@ struct TrainConfig {
   GraphMode graph = GraphMode::on;
   bool sync_batch_norm = false;
   ConvolutionPlans convolutions = ConvolutionPlans::fastest;
-  bool store_headers = false;         ///< checkpoints contain the text of generators in headers
-  std::int32_t steps_per_launch = 1;  ///< largest number; see train/step_launcher.h
+  bool store_headers = false;         ///< checkpoints contain the text of header generators
+  std::int32_t steps_per_launch = 1;  ///< an upper limit; see train/step_launcher.h
 };
 
 enum class HeadInit : std::uint8_t { keep, reset };
@@ -94,10 +94,10 @@ struct RunConfig {
   OptimizerConfig optimizer;
   TrainConfig train;
   InitConfig init;
-  NodeRanks node;  ///< ranks on this machine; not a key
+  NodeRanks node;  ///< ranks on this machine; not a configuration key
 
-  /// Reads and checks a whole configuration, including generator and model parameters. Does not
-  /// touch disk or devices. Errors (config), with their location.
+  /// Reads and checks a whole configuration, including generator and model parameters. Opens no
+  /// data and no device. Errors (config), with their location.
   static RunConfig load(const std::filesystem::path& file,
                         std::span<const std::string> overrides = {});
   static RunConfig parse(const std::string& text, const std::string& name,
@@ -111,7 +111,7 @@ struct RunConfig {
   /// The same without paths of this machine (run folder, data root, initial weights). Stored in
   /// model files, so that identical runs write identical files.
   std::string portable_yaml() const;
-  /// The part that determines the weights at a given step; a resumed run must have the same one.
+  /// The part that determines the weights at a given step; it must be the same in a resumed run.
   std::string identity_yaml() const;
 
   std::filesystem::path folder() const { return out; }
@@ -119,23 +119,23 @@ struct RunConfig {
   std::size_t memory_limit() const { return static_cast<std::size_t>(memory * 0x1p30); }
   /// `path` relative to data.root, unless it is absolute.
   std::filesystem::path resolve(const std::string& path) const;
-  /// Generators of the sources, in order; headers with their paths.
+  /// Generators of the sources, in order; header generators with their paths.
   std::vector<std::string> generators() const;
-  /// f32 or bf16 on `device`.
+  /// The compute type on `device`: f32 or bf16.
   DType compute_type(const Device& device) const;
-  /// The rows of a rank are a multiple of this number, so that all passes are equal, every sample
-  /// has a partner to mix with, and all views of a sample are together.
+  /// A rank's rows are a multiple of this number, so that all passes have the same size, every
+  /// sample has a partner to mix with, and all views of a sample stay together.
   std::int64_t rank_rows_unit() const;
   /// The training source that `evaluation.sources[k]` is held out from.
   const SourceConfig& held_out_from(std::size_t k) const;
   /// Error (config) if training could reach the ids of held-out generated samples.
   void check_sample_ids(const ConfigLocation& place = {}) const;
-  /// The dense labels that the sources must make: none unless a head learns them.
+  /// The dense labels that the sources must provide: none unless a head learns them.
   DenseLabels dense_labels() const;
   /// Opens the training sources. Errors (data) for missing or malformed files. The caller calls
   /// `plan` and `load`. `dense`: also provide the dense labels of sources that have them.
   Mixture open_training(const WorkWatch& watch = {}, DenseLabels dense = DenseLabels::none) const;
-  /// The held-out sources, in the order of `evaluation.sources`.
+  /// Opens the held-out sources, in the order of `evaluation.sources`.
   Mixture open_held_out(const WorkWatch& watch = {}, DenseLabels dense = DenseLabels::none) const;
 };
 

@@ -13,15 +13,15 @@
 namespace wellspring {
 namespace {
 
-/// The dense labels that the heads of the file learn or, if it does not describe them, the heads of
-/// the configuration.
+/// The dense labels that the heads learn. The heads come from the model file or, if it does not
+/// describe them, from the configuration.
 DenseLabels dense_labels(const ModelFile& model, const RunConfig& config) {
   if (!model.description()) return config.dense_labels();
   return std::ranges::any_of(model.description()->heads, &HeadSpec::is_dense) ? DenseLabels::plane
                                                                               : DenseLabels::none;
 }
 
-/// Input and heads of the network: from the model file or, if it does not describe them, from a run
+/// The network's input and heads: from the model file or, if it does not describe them, from a run
 /// with this configuration. Error (config) if the held-out samples do not fit the input.
 SupervisedTask::Input input_of(const ModelFile& model, const RunConfig& config,
                                const SampleLayout& held_out, TrainObserver& observer,
@@ -52,7 +52,7 @@ void normalise_as(const ModelFile& model, RunConfig& config, Mixture& held_out) 
         config.held_out_from(static_cast<std::size_t>(i)).augmentations.normalisation);
 }
 
-/// A source's own scaling, which a run stores, precedes data.normalise.
+/// Refuses an override of data.normalise for sources with their own scaling, which has priority.
 void refuse_shared_scaling(const RunConfig& config, const std::string& override_text) {
   if (!override_text.starts_with("data.normalise")) return;
   for (const SourceConfig& source : config.data.sources)
@@ -64,7 +64,7 @@ void refuse_shared_scaling(const RunConfig& config, const std::string& override_
             "and give its name to `wellspring eval` after the run"});
 }
 
-/// A network keeps the heads that it was trained with; only their sources may change.
+/// A network keeps the heads that it was trained with; only the sources of a head may change.
 void refuse_other_heads(const RunConfig& stored, const RunConfig& given,
                         std::span<const std::string> overrides) {
   const auto same = [](const HeadConfig& a, const HeadConfig& b) {

@@ -1,5 +1,5 @@
-// The network of a checkpoint, with the samples that it reads. Called by evaluations and predictions;
-// host only.
+// The network of a checkpoint, and the samples that it reads. Called by evaluations and
+// predictions; host only.
 #pragma once
 
 #include "sources/mixture.h"
@@ -23,15 +23,15 @@ RunConfig config_of_checkpoint(const std::filesystem::path& where,
 
 class CheckpointNetwork {
  public:
-  /// Opens the held-out sources of `config`, normalised as the network was trained, and plans the
-  /// network. `where`: as for find_model_file. If the file has no metadata of this program, `config`
-  /// defines the network and its heads. `features`: as in SupervisedTask::Input. Errors: config if
-  /// the samples do not fit the network; data.
+  /// Opens the held-out sources of `config`, normalised as in the network's training, and plans the
+  /// network. `where`: as for find_model_file. If the file has no metadata from this program,
+  /// `config` defines the network and its heads. `features`: as in SupervisedTask::Input. Errors:
+  /// config if the samples do not fit the network; data.
   CheckpointNetwork(const std::filesystem::path& where, RunConfig& config, TrainObserver& observer,
                     const std::optional<std::string>& features = std::nullopt);
   /// Commits the memory plan and loads the weights.
   void load(const RunConfig& config);
-  /// The step that the weights are from; 0 if unknown.
+  /// The step at which the weights were stored; 0 if unknown.
   std::uint64_t step() const { return model.description() ? model.description()->step : 0; }
 
   ModelFile model;

@@ -15,11 +15,11 @@
 namespace wellspring {
 namespace {
 
-/// Values that are sent at once.
+/// Values per sum over the ranks.
 constexpr std::size_t kGathered = 1 << 16;
 
-/// Gives every rank all `values`, of which it has those in [first, end). The ranks' parts do not
-/// overlap, so the sums need no rounding.
+/// Gives every rank all `values`; each rank contributes its own in [first, end). The ranks' parts
+/// do not overlap, so the sums need no rounding.
 template <class T>
 void gather(Communicator& ranks, std::span<T> values, std::size_t first, std::size_t end) {
   for (std::size_t begin = 0; begin < values.size(); begin += kGathered) {
@@ -38,10 +38,10 @@ std::optional<double> ratio(double part, double whole) {
   return part / whole;
 }
 
-/// Largest number of other classes that may score higher in the top-5 accuracy.
+/// A sample counts in the top-5 accuracy if at most this many classes rank above the true one.
 constexpr std::ptrdiff_t kMostAbove = 4;
 
-/// True if the label is one of the five likeliest classes. Ties go to the first.
+/// True if the label is one of the five likeliest classes. Of equal logits, the first ranks higher.
 bool is_among_5(std::span<const float> logits, std::size_t label) {
   const auto above = [&](std::size_t k) {
     return logits[k] > logits[label] || (logits[k] == logits[label] && k < label);
@@ -60,14 +60,14 @@ class LogOdds {
       if (k != top_) others_ += std::exp(double{logits[k]} - logits[top_]);
   }
   float of(std::size_t k) const {
-    // Without class k the sum is at least 1, because it includes the top class: no cancellation.
+    // The sum without class k includes the top class, so it is at least 1: nothing cancels.
     const double above = double{logits_[k]} - logits_[top_];
     if (k != top_) return static_cast<float>(above - std::log(1 + others_ - std::exp(above)));
     return log_odds_of_top();
   }
 
  private:
-  /// Relative to the second largest logit: all other terms may underflow next to the largest.
+  /// Sums relative to the second largest logit: relative to the largest, all terms might underflow.
   float log_odds_of_top() const {
     double second = -std::numeric_limits<double>::infinity(), sum = 0;
     for (std::size_t k = 0; k < logits_.size(); ++k)
@@ -280,7 +280,7 @@ void ClassifierScores::write(HeadReport& report) {
   report.classifier = std::move(classifier);
 }
 
-/// Adds the scores that need the order of the samples: areas, and for two classes the ROC curve.
+/// Adds the scores that depend on the samples' order: areas and, for two classes, the ROC curve.
 void ClassifierScores::rank(HeadReport& report, ClassifierReport& classifier) {
   if (!odds_) return;
   const std::size_t samples = ranked_.size();

@@ -19,8 +19,8 @@ namespace wellspring {
 
 /// Largest number of classes with a confusion matrix.
 inline constexpr std::size_t kMostConfused = 100;
-/// Host memory per head for the scores of individual samples. If they need more, ROC curves and
-/// their areas are left out.
+/// Limit on host memory per head for the scores of individual samples. Above it, ROC curves and the
+/// areas under them are left out.
 inline constexpr std::uint64_t kMostRankingBytes = std::uint64_t{512} << 20;
 /// Intervals of the calibration error, as in Guo et al. 2017.
 inline constexpr std::size_t kCalibrationBins = 15;
@@ -42,8 +42,8 @@ std::size_t index_of_largest(std::span<const float> values);
 
 class ClassifierScores {
  public:
-  /// Plans the memory of the scores of up to `samples` samples. `signal`: see signal_classes.
-  /// `most_bytes`: smaller only in tests.
+  /// Plans the memory for the scores of up to `samples` samples. `signal`: see signal_classes. Only
+  /// tests give a smaller `most_bytes`.
   ClassifierScores(const HeadSpec& head, std::uint64_t samples, MemoryPlan& memory,
                    std::size_t signal = kUsualSignal, std::uint64_t most_bytes = kMostRankingBytes);
 
@@ -51,12 +51,12 @@ class ClassifierScores {
   void clear();
   /// Adds all rows; their labels must be below the number of classes.
   void add(const PredictedRows& rows);
-  /// Adds the samples of all other ranks; `own`: this rank's. All ranks call it.
+  /// Adds the samples of all other ranks; `own`: this rank's samples. All ranks must call it.
   void add_ranks(Communicator& ranks, HeldOutRange own);
-  /// Adds the scores to `report`, which has the head's accuracy. If weights differ, replaces the
-  /// accuracy by a weighted mean.
+  /// Adds the scores to `report`, which already has the head's accuracy. If sample weights differ,
+  /// replaces that accuracy by a weighted mean.
   void write(HeadReport& report);
-  /// A note if the scores of individual samples need more than the limit, else "".
+  /// A note if the scores of individual samples need more than the limit; otherwise "".
   const std::string& note() const { return note_; }
 
  private:
@@ -85,7 +85,7 @@ class ClassifierScores {
   double weights_ = 0, squared_weights_ = 0, correct_ = 0, among_5_ = 0;
   bool weighted_ = false;  ///< weights differ from 1
 
-  // Scores of individual samples at their numbers, empty above the limit.
+  // Scores of individual samples, indexed by sample number; empty above the limit.
   std::size_t kept_ = 0;           ///< number of samples
   Planned<float> odds_;            ///< [classes, samples] logarithm of p / (1 - p)
   Planned<float> row_weights_;     ///< [samples]

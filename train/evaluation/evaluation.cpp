@@ -31,8 +31,8 @@ void note_best(EvaluationResult& result, const std::vector<BestResult>& known) {
   }
 }
 
-/// The samples that a rank evaluates. They are consecutive, and the numbers of two ranks differ by
-/// at most one.
+/// The samples that one rank evaluates: consecutive ones, and at most one more than on any other
+/// rank.
 HeldOutRange part_of(std::uint64_t samples, const Communicator& ranks) {
   const auto rank = static_cast<std::uint64_t>(ranks.rank());
   const auto size = static_cast<std::uint64_t>(ranks.size());
@@ -147,7 +147,7 @@ EvaluationResult Evaluator::evaluate_source(int source, const WorkWatch& watch,
                                             const std::function<void(const PredictedRows&)>& use) {
   const std::uint64_t all = samples_[static_cast<std::size_t>(source)];
   const HeldOutRange own = part_of(all, context_.ranks);
-  int interrupted = 0;  // number of ranks
+  int interrupted = 0;  // number of interrupted ranks
   try {
     pass_samples(source, own, watch, use);
   } catch (const Interrupted&) {

@@ -21,11 +21,11 @@
 
 namespace wellspring {
 
-/// Overlap of the held-out samples with training as text: ", 12 of them also in the training data"
-/// or ", drawn from the same 737280 distinct samples as the training data"; "" without overlap.
+/// Describes held-out samples that training also uses: ", 12 of them also in the training data" or
+/// ", drawn from the same 737280 distinct samples as the training data"; "" without overlap.
 std::string seen_text(const EvaluationResult& result);
 
-/// Images with dense labels and the classes that a head predicts for their pixels, on the host.
+/// Images, their dense labels, and the classes that a head predicts for their pixels; on the host.
 struct DensePredictions {
   int source = 0;  ///< held-out source
   std::string head;
@@ -40,31 +40,31 @@ Mixture open_evaluated(const RunConfig& config, const std::vector<HeadSpec>& hea
                        const WorkWatch& watch = {});
 
 /// Evaluates a network on the held-out sources of a run. Uses its own batch, so that the training
-/// batch stays unchanged. Forward passes run eagerly, outside the recorded step. Every rank passes
+/// batch is unchanged. Forward passes run eagerly, outside the recorded step. Each rank evaluates
 /// its part of the samples, and all ranks report the results on all samples.
 class Evaluator {
  public:
   /// Plans the memory. `mixture`: the held-out sources, from RunConfig::open_held_out. Errors: data
   /// if the classes of a source differ from its head's; config if a source has no head.
   Evaluator(const RunConfig& config, Mixture mixture, SupervisedTask& task, RunContext& context);
-  /// Finds held-out rows that are also in `training`. Returns notes: a line for each pair of data
-  /// sets with such rows, and notes(). Error (data) if both read the same files.
+  /// Finds held-out rows that are also in `training`. Returns notes(), and one line per pair of
+  /// data sets that share rows. Error (data) if the two data sets of a pair read the same files.
   std::vector<std::string> compare(const Mixture& training, const WorkWatch& watch = {});
   void load();
-  /// Evaluates each source from its first held-out sample. Blocks. Throws Interrupted after a signal
-  /// to any rank: between batches, or once all ranks know of it. `use`, if given, receives this
-  /// rank's samples in order.
+  /// Evaluates each source, starting with its first held-out sample. Blocks. A rank that receives a
+  /// signal stops between two batches; then all ranks throw Interrupted. `use`, if given, receives
+  /// this rank's samples in order.
   EvaluationReport evaluate(std::uint64_t step, const WorkWatch& watch = {},
                             const std::function<void(const PredictedRows&)>& use = {});
 
-  /// At most the first `most` samples of the first held-out source with a per-pixel head; nullopt
-  /// without one. Blocks. Throws Interrupted after a signal.
+  /// Predicts up to `most` samples, from the start of the first held-out source with a per-pixel
+  /// head; nullopt if no source has one. Blocks. Throws Interrupted after a signal.
   std::optional<DensePredictions> predict_pixels(std::int64_t most);
 
   bool empty() const { return mixture_.size() == 0; }
   /// The samples of evaluate(). The evaluator must outlive them.
   PredictedSamples samples() const { return {&mixture_, samples_, &task_.heads(), truth_, feeds_}; }
-  /// Scores that are left out, and why.
+  /// Scores that are left out, and the reasons.
   std::vector<std::string> notes() const;
 
  private:
@@ -97,8 +97,8 @@ class Evaluator {
 };
 
 /// Evaluates the network of a checkpoint, optionally on the data of another configuration. `where`:
-/// as for find_model_file. If the file has no metadata of this program,
-/// `config` defines the network and its heads. `predictions`: a file to write (PredictionFile), or "".
+/// as for find_model_file. If the file has no metadata from this program, `config` defines the
+/// network and its heads. `predictions`: path of a file to write (PredictionFile), or "".
 EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConfig config,
                                      TrainObserver& observer,
                                      const std::filesystem::path& predictions = {});

@@ -60,7 +60,7 @@ class FeaturePass {
   const RunConfig& config() const { return config_; }
   const std::vector<SourceTruth>& truth() const { return truth_; }
 
-  /// All rows of files; of a generator, eval.samples samples, and as many further ones for training.
+  /// Files: all rows. Generators: the first eval.samples samples, or the next ones for training.
   HeldOutRange range(int source) {
     if (const std::uint64_t rows = mixture().source(source).size(); rows > 0) return {0, rows};
     const auto samples = static_cast<std::uint64_t>(config_.evaluation.samples);
@@ -121,8 +121,8 @@ struct Bank {
   std::vector<std::int32_t> labels;
 };
 
-/// The bank of a held-out source: all training sources with its head and classes. They follow the
-/// `held_out` held-out sources.
+/// The bank for a held-out source: all training sources with the same head and classes. Their
+/// indices follow the `held_out` held-out sources.
 Bank bank_for(FeaturePass& pass, int held_out, int source) {
   const auto& truth = pass.truth();
   const SourceTruth& wanted = truth[static_cast<std::size_t>(source)];

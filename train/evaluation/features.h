@@ -1,5 +1,5 @@
-// Features: the values of a layer of a trained network, without augmentation, for files and for
-// the evaluation by nearest neighbours. Called by the command line; host only.
+// Features: a trained network's values at one layer, without augmentation, written to files or used
+// for nearest-neighbour evaluation. Called by the command line; host only.
 #pragma once
 
 #include "train/config/run_config.h"
@@ -15,7 +15,7 @@ namespace wellspring {
 
 enum class FeatureSamples : std::uint8_t {
   held_out,
-  training,  ///< the rows of training files; of generators, further held-out samples
+  training,  ///< rows of training files; for generators, further held-out samples
 };
 
 struct FeatureOptions {
@@ -31,8 +31,8 @@ struct FeatureReport {
   std::vector<std::string> notes;
 };
 
-/// Writes the features of all samples of each source, in their order. The heads of `config` need
-/// not be the heads of the checkpoint. Errors: config if the samples do not fit the network, there is no
+/// Writes the features of all samples, source by source and in order. The heads of `config` may
+/// differ from the checkpoint's. Errors: config if the samples do not fit the network, there is no
 /// such layer, or nothing is held out; data.
 FeatureReport write_features(const FeatureOptions& options, RunConfig config,
                              TrainObserver& observer);
@@ -57,9 +57,9 @@ struct KnnReport {
   std::vector<std::string> notes;
 };
 
-/// Classifies each held-out sample by its nearest neighbours (train/evaluation/nearest_neighbours.h)
-/// among the samples of all training sources with the same classes. Errors as in write_features;
-/// config: a held-out source without classes, or more neighbours than training samples.
+/// Classifies each held-out sample by its nearest neighbours (see nearest_neighbours.h) among the
+/// samples of all training sources with the same classes. Errors as in write_features; config: a
+/// held-out source without classes, or more neighbours than training samples.
 KnnReport evaluate_knn(const KnnOptions& options, RunConfig config, TrainObserver& observer);
 
 }  // namespace wellspring

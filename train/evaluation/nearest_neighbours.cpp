@@ -6,11 +6,11 @@
 namespace wellspring {
 namespace {
 
-/// Sizes of a block of the product of all queries and the bank: 128 x 2048 similarities (1 MiB) stay
-/// in the cache.
+/// Block sizes for the product of queries and bank. A block of 128 x 2048 similarities (1 MiB)
+/// stays in the cache.
 constexpr std::size_t kQueries = 128, kBlock = 2048;
 
-/// Divides a vector by its length, which is at least 1e-12 as in PyTorch's F.normalize.
+/// Divides a vector by its length, or by 1e-12 if that is larger, as PyTorch's F.normalize does.
 void normalise(std::span<const float> from, float* to) {
   double squares = 0;
   for (const float value : from) squares += static_cast<double>(value) * value;

@@ -13,11 +13,11 @@
 
 namespace wellspring {
 
-/// Each of the k samples of the bank with the largest cosine similarity s votes for its class with
-/// weight exp(s / temperature): Z. Wu et al., "Unsupervised feature learning via non-parametric
-/// instance discrimination", CVPR 2018, section 3.4, with temperature 0.07; also used by M. Caron et
-/// al. (DINO), ICCV 2021, with k = 20. The search is exact. Of equally similar samples, the first
-/// ones are neighbours; of classes with equal votes, the first one wins.
+/// The k bank samples with the largest cosine similarity s each vote for their class with weight
+/// exp(s / temperature): Z. Wu et al., "Unsupervised feature learning via non-parametric instance
+/// discrimination", CVPR 2018, section 3.4, with temperature 0.07; also used by M. Caron et al.
+/// (DINO), ICCV 2021, with k = 20. The search is exact. Among equally similar samples, the first
+/// ones are the neighbours; among classes with equal votes, the first one wins.
 class NearestNeighbours {
  public:
   struct Settings {

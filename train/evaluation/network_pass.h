@@ -1,4 +1,4 @@
-// Passes samples through a network and brings its outputs to the host. Called by the evaluation and
+// Passes samples through a network and copies its outputs to the host. Called by the evaluation and
 // by predictions; host only.
 #pragma once
 
@@ -17,11 +17,11 @@ namespace wellspring {
 /// Consecutive samples of one source on the host: the outputs of the network and their truth.
 struct PredictedRows {
   int source = 0;           ///< index in the mixture
-  std::uint64_t first = 0;  ///< number of held-out samples of the source before these
+  std::uint64_t first = 0;  ///< held-out samples of the source before these
   std::int64_t count = 0;
   std::int32_t width = 0;          ///< outputs of all heads together
   const float* outputs = nullptr;  ///< [count, width]
-  BatchView truth = {};            ///< columns label, target, weight, latents, and count of sets
+  BatchView truth = {};            ///< columns label, target, weight, latents and, for sets, count
 };
 
 /// Error (data) with the source and the first sample if an output is infinite or NaN.
@@ -34,7 +34,7 @@ struct HeldOutRange {
 
 class NetworkPass {
  public:
-  /// Plans a batch and its host copy. `layout`: of the samples.
+  /// Plans a batch and its host copy. `layout`: layout of the samples.
   void plan(MemoryPlan& memory, std::int64_t rows, const SampleLayout& layout,
             const SupervisedTask& task);
 
@@ -44,7 +44,7 @@ class NetworkPass {
     std::function<void(const PredictedRows& rows)> on_host = {};
     std::function<void(std::uint64_t done)> progress = {};
   };
-  /// Passes held-out samples of a source. Blocks. Throws Interrupted between batches after a signal.
+  /// Passes a source's held-out samples. Blocks. A signal throws Interrupted between two batches.
   void run(Stream& stream, SupervisedTask& task, Mixture& mixture, int source, HeldOutRange samples,
            const Uses& uses);
 

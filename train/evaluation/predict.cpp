@@ -80,13 +80,13 @@ void hold_out(RunConfig& config, const PredictOptions& options, const SampleLayo
   config.evaluation.sources = {std::move(source)};
 }
 
-/// Compares the files with the network's input before they are normalised. Returns a note if the values
-/// are already normalised, or "". Error (data): a different kind of samples, or different
+/// Compares the files with the network's input, before normalisation. Returns a note if the values
+/// are already normalised; otherwise "". Error (data): a different kind of samples, or different
 /// columns.
 std::string check_samples(const RunConfig& config, const SampleLayout& input) {
   const EvaluationSourceConfig& source = config.evaluation.sources.front();
   const std::string& format = config.held_out_from(0).spec.format;
-  // Only the formats of arrays, which have this key, contain samples other than images.
+  // Only the array formats, which have this key, contain samples other than images.
   const std::vector<std::string> keys = format_keys(format);
   if (input.kind == SampleKind::image && std::ranges::count(keys, "channels") == 0) return "";
   const auto rows = open_dataset({.path = source.path,

@@ -1,4 +1,4 @@
-// Predictions of a checkpoint's network for unlabelled files. Called by the command line; host only.
+// A trained network's predictions for unlabelled files. Called by the command line; host only.
 #pragma once
 
 #include "core/config/params.h"
@@ -16,13 +16,13 @@ namespace wellspring {
 struct PredictOptions {
   std::filesystem::path checkpoint;  ///< as for find_model_file
   std::filesystem::path data;        ///< a folder or archive of images, or a file of arrays
-  /// The source of the run whose normalisation and format keys apply; "": the first held-out source
-  /// that reads files, else the first held-out source, else the first source.
+  /// The run's source whose normalisation and format keys apply; "": the first held-out source that
+  /// reads files, else the first held-out source, else the first source.
   std::string like = {};
   std::string format = {};                  ///< "": chosen by the path
   std::vector<ParamSetting> settings = {};  ///< format keys; they override the settings of `like`
   std::filesystem::path out = {};           ///< file of predictions, see PredictionFile; "": none
-  std::uint64_t shown = 0;                  ///< number of first rows to return
+  std::uint64_t shown = 0;                  ///< number of rows to return, from the first
 };
 
 /// One row: its location and the network's outputs.

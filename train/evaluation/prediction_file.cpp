@@ -38,7 +38,7 @@ ArrayMeaning all_latents(const std::vector<SourceTruth>& sources) {
   return all;
 }
 
-/// For each source, the column of each of these latents, or -1.
+/// For each source, the column of each named latent, or -1.
 std::vector<std::vector<std::int64_t>> columns_of(const std::vector<std::string>& names,
                                                   const std::vector<SourceTruth>& sources) {
   std::vector<std::vector<std::int64_t>> columns;
@@ -85,7 +85,7 @@ void require_prediction_path(const std::filesystem::path& path,
   if (!is_npz(path) && !is_hdf5(path) && !is_csv(path))
     fail(ErrorKind::config, {problem, "the extension selects the format",
                              "use a name that ends in .npz, .csv, .h5 or .hdf5"});
-  std::error_code unreadable;  // then creating the file fails
+  std::error_code unreadable;  // if unreadable, creating the file fails
   if (std::filesystem::is_directory(path, unreadable))
     fail(ErrorKind::config, {problem, "it is a folder", "choose another name"});
   require_not_an_input(path, inputs);
@@ -264,7 +264,7 @@ void PredictionFile::add_features(const FeatureColumns& features) {
   });
 }
 
-/// The standard deviation (error gaussian) or the quantiles other than the median, of each target.
+/// Each target's standard deviation (error gaussian), or its quantiles other than the median.
 void PredictionFile::add_spread(const HeadSpec& head, const ArrayMeaning& meaning) {
   const std::size_t targets = head.targets.size();
   for (std::size_t j = 1; j < static_cast<std::size_t>(head.law.outputs); ++j) {

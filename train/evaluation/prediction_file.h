@@ -1,5 +1,5 @@
-// A file of predictions: outputs of a network for each sample, with their truth. Called by `eval`
-// and `predict`; host only.
+// A file of predictions: a network's outputs for each sample, and the truth. Called by `eval` and
+// `predict`; host only.
 #pragma once
 
 #include "export/array_file.h"
@@ -21,7 +21,7 @@ namespace wellspring {
 /// Features among the outputs of a sample, see SupervisedTask::Input.
 struct FeatureColumns {
   std::string layer;
-  std::int32_t first = 0;  ///< index of the first one
+  std::int32_t first = 0;  ///< index of the first feature
   TensorShape shape;
 };
 
@@ -35,21 +35,21 @@ struct PredictedSamples {
   std::optional<FeatureColumns> features = {};
 };
 
-/// Errors (config): the name does not end in .npz, .csv, .h5 or .hdf5; it is a folder, or one of the
-/// `inputs`.
+/// Errors (config): the name does not end in .npz, .csv, .h5 or .hdf5, or it is a folder or one of
+/// the `inputs`.
 void require_prediction_path(const std::filesystem::path& path,
                              const std::vector<std::filesystem::path>& inputs);
 
-/// Writes predictions batch by batch. The file appears when finish() has returned.
+/// Writes predictions batch by batch. The file appears only once finish() has returned.
 ///
-/// `source` [samples] is an index into `sources` of the metadata, and `sample` [samples] the id in
-/// that source; `location` names the row of a file. A classifier writes `scores` [samples, classes],
-/// its probabilities, and `predicted`, the class with the largest one. A regression writes
-/// `prediction` [samples, targets], and by its error also `deviation` or `quantile_LEVEL`. The truth is in `label`, `weight`, `latents`, and in `truth` for
-/// regressions, multi_label and soft_label; NaN for what a source does not have. With several heads,
-/// `predicted`, `scores`, `prediction` and `truth` end in _HEAD. In CSV files, `label` and
-/// `predicted` are class names. A per-pixel head writes `predicted` [samples, height, width].
-/// `features` [samples, ...] has the shape of the layer.
+/// `source` [samples] indexes `sources` in the metadata; `sample` [samples] is the id in that
+/// source; `location` names a file's row. A classifier writes `scores` [samples, classes], its
+/// probabilities, and `predicted`, the likeliest class. A regression writes `prediction` [samples,
+/// targets] and, depending on its error, `deviation` or `quantile_LEVEL`. The truth is in `label`,
+/// `weight`, `latents` and, for regressions, multi_label and soft_label, `truth`; NaN where a
+/// source has no value. With several heads, `predicted`, `scores`, `prediction` and `truth` end in
+/// _HEAD. In CSV files, `label` and `predicted` are class names. A per-pixel head writes
+/// `predicted` [samples, height, width]. `features` [samples, ...] has the shape of the layer.
 class PredictionFile {
  public:
   /// `path`: see require_prediction_path. Error (runtime): the file cannot be written.

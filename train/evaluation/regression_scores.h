@@ -13,16 +13,16 @@
 
 namespace wellspring {
 
-/// A prediction in the target's own unit. `output`: the network's.
+/// A prediction in the target's own unit. `output`: the network's output.
 inline float predicted_target(const HeadTarget& target, float output) {
   return output / target.scale() + target.shift();
 }
-/// The predicted standard deviation, in the target's unit. `output`: a log variance of the scaled
+/// The predicted standard deviation, in the target's unit. `output`: the log variance of the scaled
 /// target, see ops::RegressionError::gaussian.
 inline float predicted_deviation(const HeadTarget& target, float output) {
   return std::exp(0.5f * std::max(output, ops::RegressionLaw::kLeastLogVariance)) / target.scale();
 }
-/// Target `k` of a regression head in a row. `feed`: the head's.
+/// True value of target `k` of a regression head in a row. `feed`: the head's sources.
 float true_target(const HeadSources& feed, const HeadSpec& head, const PredictedRows& rows,
                   std::int64_t row, std::size_t k);
 
@@ -32,16 +32,16 @@ class RegressionScores {
   /// Starts over, for the samples of another source.
   void clear();
   void add(const PredictedRows& rows, const HeadSources& feed);
-  /// Adds the samples of all other ranks. All ranks call it.
+  /// Adds the samples of all other ranks. All ranks must call it.
   void add_ranks(Communicator& ranks);
-  /// Adds bias, resolution and R^2 of each target to `report`, which has the other figures. If
-  /// weights differ, replaces them by weighted means.
+  /// Adds each target's bias, resolution and R^2 to `report`, which already has the other figures.
+  /// If sample weights differ, replaces those figures by weighted means.
   void write(HeadReport& report) const;
 
  private:
   struct Sums {
     double error = 0, squared = 0, absolute = 0;  ///< errors of the prediction
-    double target = 0, squared_target = 0;        ///< minus the middle of its range
+    double target = 0, squared_target = 0;        ///< target minus the middle of its range
   };
   HeadSpec head_;
   std::vector<Sums> sums_;  ///< by target, weighted

@@ -16,7 +16,7 @@ struct RankedSample {
   bool signal = false;
 };
 
-/// Signal efficiencies at which the background is given.
+/// Signal efficiencies at which the background efficiency is reported.
 inline constexpr std::array<double, 2> kSignalEfficiencies = {0.3, 0.5};
 
 /// Efficiency: the share of the weight with a score above a threshold.

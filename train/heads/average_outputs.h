@@ -1,6 +1,6 @@
-// The mean of the outputs of two heads, which is the prediction of DeiT (Touvron et al. 2021, section
-// 4): timm's model returns it outside training. Called by the supervised task; functor for host and
-// device.
+// Averages the outputs of two heads: the prediction of DeiT (Touvron et al. 2021, section 4), which
+// timm's model returns outside training. Called by the supervised task. Host only; the functor
+// itself runs on host and device.
 #pragma once
 
 #include "kernels/runtime/macros.h"
@@ -10,8 +10,8 @@
 
 namespace wellspring::ops {
 
-/// In each of `rows` rows of `width` outputs, replaces `count` outputs from `begin` by their mean with
-/// those from `other`.
+/// In each of `rows` rows of `width` outputs, averages the `count` outputs that start at `begin`
+/// with the `count` outputs that start at `other`, and stores the means at `begin`.
 void average_outputs(Stream& stream, float* outputs, std::int64_t rows, std::int64_t width,
                      std::int64_t begin, std::int64_t other, std::int64_t count);
 

@@ -14,8 +14,8 @@
 
 namespace wellspring {
 
-/// True if a step on a GPU computes the network's last layer together with the loss: a single
-/// classifier, and `mixed` is false.
+/// True if a GPU step computes the network's last layer together with the loss: if the only head
+/// is a classifier and `mixed` is false.
 inline bool fuses_output_layer(const std::vector<HeadSpec>& heads, bool mixed) {
   return heads.size() == 1 && heads[0].loss == LossKind::class_label && !mixed;
 }
@@ -23,23 +23,23 @@ inline bool fuses_output_layer(const std::vector<HeadSpec>& heads, bool mixed) {
 class HeadLosses {
  public:
   /// train: as configured. mixed: like train, but classifiers learn the class probabilities that
-  /// mixing writes to `target`; see sources/mixing/mixup_pass.h. evaluate: no smoothing, and all
-  /// weights (samples, labels, heads) are 1; self-supervised losses, which need masks or several
-  /// views of a sample, are left out.
+  /// mixing writes to `target`; see sources/mixing/mixup_pass.h. evaluate: no smoothing; all
+  /// weights (samples, labels, heads) are 1; self-supervised losses are left out, because they need
+  /// masks or several views of a sample.
   enum class Mode : std::uint8_t { train, mixed, evaluate };
 
   /// Plans the losses for this rank's rows of a batch. `sources`: number of sources in the batch;
   /// `feeds`: the data that each head learns from; `gradient`: type of the output gradient. `heads`
-  /// must outlive this object. Errors (config): a self-supervised loss of a batch that ranks share.
+  /// must outlive this object. Errors (config): a self-supervised loss for a batch shared by ranks.
   HeadLosses(const std::vector<HeadSpec>& heads, std::vector<HeadSources> feeds,
              std::int32_t sources, const Share& share, DType gradient, Mode mode,
              MemoryPlan& memory, const std::string& group);
   /// Uploads the target columns. Call after commit.
   void load(Stream& stream);
 
-  /// Enqueues the losses of batch.size rows, of which the first has index `first` in measures():
-  /// fills measures() and the output gradient [batch.size, outputs].
-  /// `layer`: the network's last layer, if it runs together with the loss (see fuses_output_layer).
+  /// Enqueues the losses of batch.size rows; the first row has index `first` in measures(). Fills
+  /// measures() and the output gradient [batch.size, outputs]. `layer`: the network's last layer,
+  /// if it runs together with the loss (see fuses_output_layer).
   void enqueue(Stream& stream, const BatchView& batch, const Slot* slots, const float* outputs,
                void* gradient, std::int64_t first = 0,
                const ops::OutputLayer* layer = nullptr) const;

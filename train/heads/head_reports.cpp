@@ -25,8 +25,8 @@ std::string score_text(const Score& score, const char* plus_minus) {
 }
 
 /// Scores of a per-pixel head; `mean(k)` is the mean over all samples of score k (see
-/// ops::pixel_scores). The mean IoU is over the classes that occur anywhere in the truth or the
-/// predictions; Everingham et al. 2015 (PASCAL VOC), section 4.3.
+/// ops::pixel_scores). The mean IoU averages over the classes that occur anywhere in the truth or
+/// the predictions; Everingham et al. 2015 (PASCAL VOC), section 4.3.
 std::vector<Score> pixel_report(std::int32_t classes,
                                 const std::function<double(std::int32_t)>& mean) {
   double sum = 0, seen = 0;
@@ -39,8 +39,8 @@ std::vector<Score> pixel_report(std::int32_t classes,
   return {{kPixelAccuracy, mean(0), ""}, {kMeanIou, seen > 0 ? sum / seen : 0, ""}};
 }
 
-/// Errors per target over all items of all samples together, in the unit of the target;
-/// `mean(k)` as above, see ops::item_scores.
+/// Errors per target, pooled over the items of all samples, in the target's unit. `mean(k)`: as
+/// above, but see ops::item_scores.
 std::vector<Score> item_report(const std::vector<HeadTarget>& targets,
                                const std::function<double(std::int32_t)>& mean) {
   const auto n = static_cast<std::int32_t>(targets.size());
@@ -70,7 +70,7 @@ std::string scores_text(const std::vector<HeadReport>& heads, const char* plus_m
   for (const HeadReport& head : heads) {
     std::vector<std::string> scores;
     std::string signal;
-    const auto name_signal = [&](const std::string& next) {  // after its last score
+    const auto name_signal = [&](const std::string& next) {  // for the scores so far
       if (!signal.empty() && next != signal) scores.back() += fmt::format(" (signal: {})", signal);
       signal = next;
     };

@@ -127,7 +127,7 @@ void require_probabilities(const HeadConfig& head, const SourceTruth& source) {
           "loss soft_label needs one probability per class", ""});
 }
 
-/// The class names of a classifier's outputs.
+/// The class names for a classifier's outputs.
 std::vector<std::string> classes_of(LossKind loss, const SourceTruth& source) {
   if (is_self_supervised(loss)) return {};
   if (loss == LossKind::pixel_class) return source.dense_classes;
@@ -174,8 +174,8 @@ void require_a_choice(const HeadConfig& head, const HeadSpec& spec) {
         "regression"});
 }
 
-/// The outputs of a pixel are interleaved, so neither a per-pixel head nor a projection shares its
-/// output with another head.
+/// A pixel's outputs are interleaved, so a per-pixel head cannot share its output with another
+/// head. A projection cannot share its output either.
 void require_own_output(const HeadConfig& config, const HeadSpec& head,
                         const std::vector<HeadSpec>& earlier) {
   const auto alone = [](const HeadSpec& one) { return one.positions > 1 || one.is_embedding(); };
@@ -187,7 +187,7 @@ void require_own_output(const HeadConfig& config, const HeadSpec& head,
                                "set another `output`, or remove one of the two"});
 }
 
-/// The head that `average_with` names must have the same meaning, and its own outputs.
+/// Requires that the head in `average_with` has the same loss and classes and is no average itself.
 void require_a_partner(const HeadConfig& config, const std::vector<HeadSpec>& heads) {
   if (config.average_with.empty()) return;
   const auto named = [&](const std::string& name) {
@@ -228,7 +228,7 @@ void require_variety(const HeadConfig& head, const HeadSpec& spec,
   }
 }
 
-/// Takes the patches of `source`.
+/// Sets the positions and patches of the head to the patches of `source`.
 void mask_like(HeadSpec& spec, const HeadConfig& head, const SourceTruth& source) {
   if (source.patch_values == 0)
     fail(ErrorKind::config,
@@ -305,7 +305,7 @@ HeadConfig config_of(const HeadSpec& head, const std::vector<HeadConfig>& config
   return config;
 }
 
-/// More advice for data with fewer classes than the network has.
+/// Additional advice for data with fewer classes than the network.
 std::string fewer_classes(const std::vector<std::string>& found,
                           const std::vector<std::string>& known) {
   if (found.size() >= known.size()) return "";

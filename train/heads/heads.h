@@ -37,7 +37,7 @@ enum class LossKind : std::uint8_t {
 constexpr bool is_self_supervised(LossKind kind) {
   return kind >= LossKind::masked_patches;
 }
-/// True for those that compare the views of a sample.
+/// True for losses that compare the views of a sample.
 constexpr bool compares_views(LossKind kind) {
   return kind >= LossKind::info_nce;
 }
@@ -62,9 +62,9 @@ struct HeadTarget {
 struct HeadConfig {
   std::string name;
   LossKind loss = LossKind::class_label;
-  std::string output;  ///< output of the model; "": the usual one for the loss
-  /// Sources that train it. Empty: all with its targets or with dense labels; for other losses, the sources
-  /// that name it as their head.
+  std::string output;  ///< output of the model; "": the loss's usual one
+  /// Sources that train it. Empty: all sources with its targets or with dense labels; for other
+  /// losses, all sources that name it as their head.
   std::vector<std::string> sources;
   /// Names of latents or target columns (regression), or of features of the items.
   std::vector<std::string> targets;
@@ -72,7 +72,7 @@ struct HeadConfig {
   std::string average_with;    ///< (class, soft_label) see HeadSpec
   ops::PositiveWeight positives = ops::PositiveWeight::equal;  ///< (multi_label)
   double weight = 1;                                           ///< weight of its loss
-  /// (self-supervised) Widths of the projection's layers; the last one is that of the embedding.
+  /// (self-supervised) Widths of the projection's layers; the last is the width of the embedding.
   std::vector<std::int32_t> projection;
   double temperature = 0.5;                                    ///< see ops::EmbeddingLoss
   double uniformity = 1;                                       ///< likewise
@@ -80,7 +80,7 @@ struct HeadConfig {
   std::uint32_t views = 1;                                     ///< data.views of the run
   ops::RegressionError error = ops::RegressionError::squared;  ///< (regression)
   double delta = 1;                                            ///< (huber) in scaled units
-  std::vector<double> quantiles;                               ///< (quantile) besides the median
+  std::vector<double> quantiles;                               ///< (quantile) without the median
   ConfigLocation place = {};
 
   ops::EmbeddingLoss embedding_loss() const;
@@ -97,7 +97,7 @@ struct HeadSpec {
   std::vector<std::string> classes;  ///< empty for regressions
   std::vector<HeadTarget> targets;   ///< empty for classifiers
   float label_smoothing = 0;
-  /// Head whose outputs are averaged with its own outside training; "": none.
+  /// The head with which this one averages its outputs, except in training; "": none.
   std::string average_with = {};
   ops::PositiveWeight positives = ops::PositiveWeight::equal;
   float weight = 1;
@@ -114,15 +114,15 @@ struct HeadSpec {
   bool is_dense() const { return loss == LossKind::pixel_class; }
   bool is_item() const { return loss == LossKind::item_regression; }
   bool has_targets() const { return loss == LossKind::regression || is_item(); }
-  /// Its rows in the layer of its output: the number of classes, of outputs for all targets, or of
-  /// values of the embedding or of a patch.
+  /// Number of rows in the layer of its output: the number of classes, of outputs for all targets,
+  /// or of values in the embedding or in a patch.
   std::int32_t rows() const {
     if (is_embedding()) return projection.back();
     if (is_masked()) return patch_values;
     return static_cast<std::int32_t>(
         has_targets() ? targets.size() * static_cast<std::size_t>(law.outputs) : classes.size());
   }
-  /// Number of values per sample.
+  /// Number of output values per sample.
   std::int32_t outputs() const { return positions * rows(); }
   /// Number of scores that its loss computes per sample; see kernels/ops/training.h.
   std::int32_t scores() const {
@@ -151,22 +151,22 @@ struct SourceTruth {
   std::vector<HeadTarget> targets;  ///< by column of `target`
   float loss_weight = 1;
   std::vector<std::string> constants = {};      ///< latents with the same value in all samples
-  std::vector<std::string> dense_classes = {};  ///< by value of the dense labels; empty without
+  std::vector<std::string> dense_classes = {};  ///< by dense-label value; may be empty
   std::int32_t pixels = 0;                      ///< number of dense labels
   std::int32_t items = 0;                       ///< capacity of a set, otherwise 0
   std::int32_t patches = 0, patch = 0;          ///< number and side in mask_patches; 0: no mask
-  std::int32_t patch_values = 0;  ///< values of a patch; 0: masked patches lose their pixels
+  std::int32_t patch_values = 0;  ///< values per patch; 0: masked patches have lost their pixels
   std::vector<HeadTarget> features = {};  ///< features of an item, by column; empty if unknown
 };
 
-/// Sets row and begin of all heads, ordered by output: the outputs are concatenated in the order of
-/// their first heads.
+/// Sets row and begin of all heads, which are ordered by output: the outputs are concatenated in
+/// the order of their first heads.
 void place_heads(std::vector<HeadSpec>& heads);
 /// The outputs that these heads read, in order.
 std::vector<OutputSpec> outputs_of(const std::vector<HeadSpec>& heads);
 
-/// Makes the heads that `configs` describe for these sources, grouped by output and otherwise in the
-/// same order. Errors (config): a head without sources; a source without a head; a target that is
+/// Makes the heads that `configs` describe for these sources, grouped by output but otherwise in
+/// order. Errors (config): a head without sources; a source without a head; a target that is
 /// missing or constant; targets or classes that differ between the sources of a head.
 std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
                                  const std::vector<SourceTruth>& sources);
@@ -184,7 +184,7 @@ std::vector<HeadSources> feed_heads(const std::vector<HeadSpec>& heads,
                                     const std::vector<HeadConfig>& configs,
                                     const std::vector<SourceTruth>& sources);
 
-/// The labels of each source, for mixing. `heads` must not contain regressions; see expect_mixable.
+/// The labels of each source, for mixing. `heads` must not include regressions; see expect_mixable.
 std::vector<MixedLabels> mixed_labels(const std::vector<HeadSpec>& heads,
                                       const std::vector<HeadSources>& feeds, int sources);
 /// Error (config) if `mix` is on and a head's targets cannot be mixed.
@@ -193,15 +193,15 @@ void expect_mixable(const std::vector<HeadConfig>& heads, const MixConfig& mix);
 /// Names of the scores of a per-pixel head.
 inline constexpr const char *kPixelAccuracy = "pixel accuracy", *kMeanIou = "mean IoU";
 
-/// True if a head has a loss on held-out samples, which have one view.
+/// True if a head has a loss on held-out samples, which have only one view each.
 bool has_held_out_loss(const std::vector<HeadSpec>& heads);
 
 /// The accuracy of the first head that has one.
 std::optional<double> accuracy_of(const std::vector<HeadReport>& heads);
 
 /// "accuracy 98.10 +- 0.30 % (best possible 99.00 %)", "rmse of x 0.0123 mm (best possible 0.01
-/// mm), mae of x 0.009 mm", "area under the curve 0.75 (signal: gluon)"; preceded by the head's name
-/// if there are several heads.
+/// mm), mae of x 0.009 mm", "area under the curve 0.75 (signal: gluon)"; the head's name comes
+/// first if there are several heads.
 std::string scores_text(const std::vector<HeadReport>& heads, const char* plus_minus = kPlusMinus);
 
 /// Layout of losses and scores in Measures and in the sums of metrics: all heads' losses, then all
@@ -223,8 +223,8 @@ class MeasureLayout {
 
 /// Number of samples of `source` in the sums.
 double samples_in(const MeasureLayout& layout, const double* sums, int source);
-/// The results on the samples of `source`, for each head that it trains; empty without samples.
-/// `sums` holds MeasureLayout::sums() values.
+/// The results on the samples of `source`, for each head that this source trains; empty without
+/// samples. `sums` holds MeasureLayout::sums() values.
 std::vector<HeadReport> report_heads(const std::vector<HeadSpec>& heads,
                                      const std::vector<HeadSources>& feeds,
                                      const MeasureLayout& layout, const double* sums, int source);

@@ -1,5 +1,5 @@
 // Small convolutional network. Each stage has one 3x3 convolution, optional 2x2 max pooling, and
-// residual blocks. A global mean and one dense layer for the outputs of all heads follow.
+// residual blocks. Then follow a global mean and one dense layer for the outputs of all heads.
 #include "core/text/plural.h"
 #include "train/models/model.h"
 
@@ -13,7 +13,7 @@ namespace {
 
 enum class Norm : std::uint8_t { none, group };
 
-/// One entry of each list.
+/// The settings of one stage: one entry of each list.
 struct Stage {
   int width = 1;
   int blocks = 0;
@@ -71,7 +71,7 @@ struct Cnn {
   }
 
  private:
-  /// Omits the bias if a normalisation follows, which would cancel it.
+  /// Omits the bias if a normalisation follows, since the normalisation would cancel it.
   Tensor convolution(Tape& tape, Tensor x, const std::string& name, int channels) const {
     return tape.conv(x, name + ".conv",
                      {.channels = channels, .bias = norm == Norm::none, .weight = Init::he_normal});

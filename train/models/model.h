@@ -23,8 +23,8 @@ class Model {
   virtual const std::string& name() const = 0;
   /// The effective parameters as YAML lines "name: value", in table order.
   virtual std::string parameters_yaml() const = 0;
-  /// The network for samples of `input`. Errors (config): the input does not fit; the model lacks
-  /// one of the outputs.
+  /// The network for samples of `input`. Errors (config): the input does not fit; the model does
+  /// not offer one of the outputs.
   virtual Tape record(const SampleLayout& input, const std::vector<OutputSpec>& outputs) const = 0;
   /// The same with one output of `width` values per sample.
   Tape record(const SampleLayout& input, int width) const {
@@ -39,8 +39,8 @@ struct ModelEntry {
   std::string reference;
   std::vector<ParamRow> parameters;
   std::unique_ptr<Model> (*make)(const std::vector<ParamSetting>& settings);
-  SampleLayout example;              ///< input layout to describe it with
-  std::vector<std::string> outputs;  ///< names of the outputs that it offers
+  SampleLayout example;              ///< input layout used to describe it
+  std::vector<std::string> outputs;  ///< names of the outputs that the model offers
 };
 
 /// All models, by name.
@@ -55,7 +55,7 @@ std::unique_ptr<Model> make_model(const std::string& name,
 ///     struct Mlp {
 ///       static constexpr const char* kName = "mlp";
 ///       static constexpr const char* kSummary = "...", *kReference = "";
-///       static SampleLayout example();     // input layout to describe it with
+///       static SampleLayout example();     // input layout used to describe it
 ///       static std::vector<std::string> outputs();   // only if not just kSampleOutput
 ///       static const ParamTable<Mlp>& table();
 ///       void check() const;              // error (config): contradictory parameters

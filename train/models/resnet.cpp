@@ -19,8 +19,8 @@ struct Variant {
   const char *name, *summary, *reference;
   int blocks[4];    ///< per stage; 0: the stage does not exist
   int channels;     ///< channels of the first stage; each further stage doubles them
-  bool bottleneck;  ///< 1x1, 3x3, 1x1 convolutions instead of two of 3x3
-  int inner = 1;    ///< (bottleneck) factor of the channels of the 3x3 convolution
+  bool bottleneck;  ///< 1x1, 3x3, 1x1 convolutions instead of two 3x3 ones
+  int inner = 1;    ///< (bottleneck) channel factor of the 3x3 convolution
   int expansion() const { return bottleneck ? 4 : 1; }
 };
 

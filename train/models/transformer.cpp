@@ -1,6 +1,6 @@
 // Transformer over the items of a set: each item becomes a token, the tokens attend to each other,
-// and their mean, with the global columns of the set, goes through a perceptron. Offers an output per
-// item and one per sample.
+// and a perceptron reads their mean and the set's global columns. Offers one output per item and
+// one per sample.
 #include "train/models/model.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// U-Net: an encoder that halves the image level by level, and a decoder that doubles it again and
-// reads the encoder's features of the same size. Offers an output per pixel and one per sample.
+// U-Net: an encoder that halves the image at each level, and a decoder that doubles it again and
+// reads the encoder's features of the same size. Offers one output per pixel and one per sample.
 #include "core/text/plural.h"
 #include "train/models/model.h"
 

@@ -92,8 +92,8 @@ struct Vit {
   }
 
  private:
-  // As timm initialises them; its normal distributions are truncated at 100 deviations.
   static constexpr const char* kDistilled = "distilled";
+  // As in timm, whose normal distributions are truncated at 100 standard deviations.
   static constexpr Init kInit = Init::normal(0.02f), kTokenInit = Init::normal(1e-6f);
 
   /// Predicts the pixels of each patch from its token: SimMIM's head.

@@ -1,4 +1,4 @@
-// Describes a recorded list, and the memory of a planned network, as text.
+// Describes the recorded list of operations, and the memory of a planned network, as text.
 #include "core/text/plural.h"
 #include "train/network/network.h"
 

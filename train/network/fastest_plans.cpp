@@ -16,8 +16,8 @@
 namespace wellspring {
 namespace {
 
-/// Version of the choice: increase it if different plans are timed, or if they are timed in a
-/// different way.
+/// Version of the way in which plans are chosen. Increase it if different plans are timed, or if
+/// the timing changes.
 constexpr int kVersion = 1;
 
 std::vector<std::byte> bytes_of_text(const std::string& text) {
@@ -26,7 +26,7 @@ std::vector<std::byte> bytes_of_text(const std::string& text) {
   return bytes;
 }
 
-/// The cache of a stream, and what was timed.
+/// The cache that belongs to a stream, and what was timed.
 struct PlanCache {
   explicit PlanCache(const Stream&) {}
   TableCache cache;

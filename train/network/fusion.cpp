@@ -78,8 +78,8 @@ class Peephole {
     return takes;
   }
 
-  /// If both inputs are normalisations, fuses into the later one, so that the output of the other
-  /// is ready.
+  /// If both inputs are normalisations, fuses the addition into the later one, so that the output
+  /// of the earlier one is ready.
   bool fuse_add(std::size_t i) {
     std::optional<std::size_t> chosen;
     std::size_t operand = 0;
@@ -129,8 +129,8 @@ class Peephole {
            image.width % 2 == 0;
   }
 
-  /// The backward pass of the normalisation keeps one array for its input and its input gradient,
-  /// so that a mean cannot be fused into it, too.
+  /// The normalisation's backward pass uses a single array for its input and its input gradient, so
+  /// a mean cannot be fused into it as well.
   bool fuse_pool_into_norm(std::size_t i) {
     auto* norm = std::get_if<GroupNorm>(&nodes_[i].operation);
     if (norm == nullptr || norm->pool || norm->mean) return false;

@@ -1,14 +1,14 @@
-// Sums of gradients over the ranks, in buckets. The backward pass enqueues each on a branch as soon as
-// its gradients are complete, so that the sum of one bucket overlaps the computation of the next.
-// Called by train/network/network.cpp and the training step; host only.
+// Sums gradients over the ranks, in buckets. The backward pass enqueues each bucket on a branch as
+// soon as its gradients are complete, so that one bucket's sum overlaps the computation of the
+// next. Called by train/network/network.cpp and the training step; host only.
 //
-// The gradients have memory of their own, which only the backward pass of the nodes that share a
-// parameter writes; a bucket is enqueued after all of these nodes. So nothing else writes a bucket until
-// the step joins the branch and the optimizer reads it.
+// Each gradient has its own memory. Only the backward passes of the nodes that share its parameter
+// write there, and the bucket is enqueued after all of these nodes. So nothing else writes to a
+// bucket until the step joins the branch and the optimizer reads it.
 //
-// All ranks have the same bytes afterwards (communicator.h). For two ranks these are also the bytes of
-// one sum of all gradients, since each value needs one addition. For more ranks, buckets may change
-// the order of additions, so the values agree only within the rounding of sums in any order.
+// Afterwards, all ranks have the same bytes (communicator.h). With two ranks, one sum of all
+// gradients gives the same bytes, since each value needs one addition. With more ranks, buckets may
+// change the order of additions, so the results of both agree only up to rounding.
 #pragma once
 
 #include "kernels/batch/communicator.h"
@@ -26,11 +26,11 @@
 namespace wellspring {
 
 struct BucketSpec {
-  std::int64_t passes = 1;  ///< backward passes of a step; only the last one has a sum
+  std::int64_t passes = 1;  ///< backward passes of a step; only the last one is summed
   StreamBranch::Order order = StreamBranch::Order::parallel;
-  /// Bytes of f32 sums that fill the first bucket, so that the sums begin early, and each later one.
-  /// The defaults are kDefaultFirstBucketBytes and kDefaultBucketBytesCap of PyTorch's
-  /// DistributedDataParallel (torch/csrc/distributed/c10d/reducer.hpp).
+  /// Bytes of f32 sums per bucket: `first_bytes` for the first one, so that sums begin early, and
+  /// `bytes` for the others. The defaults are kDefaultFirstBucketBytes and kDefaultBucketBytesCap
+  /// of PyTorch's DistributedDataParallel (torch/csrc/distributed/c10d/reducer.hpp).
   std::int64_t first_bytes = std::int64_t{1} << 20, bytes = std::int64_t{25} << 20;
 };
 
@@ -43,17 +43,17 @@ class GradientBuckets {
   GradientBuckets(const ParameterArena& arena, Communicator& ranks, const Stream& stream,
                   MemoryPlan& memory, const BucketSpec& spec);
 
-  /// Ranges of the gradients in the order of their sums, which is the same on all ranks: the matrices
-  /// from the last to the first, then the vectors. A bucket ends with the tensor that fills it.
+  /// Ranges of the gradients in the order in which they are summed, the same on all ranks: matrices
+  /// from the last to the first, then vectors. A bucket ends with the tensor that fills it.
   std::span<const GradientRange> buckets() const { return buckets_; }
 
-  /// Begins a backward pass. `nodes`: by tensor, the node whose backward pass completes its gradient;
-  /// the nodes run in descending order.
+  /// Begins a backward pass. `nodes`: for each tensor, the node whose backward pass completes its
+  /// gradient; the nodes run in descending order.
   void begin(std::span<const std::size_t> nodes);
-  /// Enqueues the sums of all buckets that are complete after the backward pass of `node`, and before
-  /// them on `main` the totals, which may belong to them. A bucket that waits delays the ones after it.
+  /// After the backward pass of `node`, enqueues the totals on `main`, since complete buckets may
+  /// need them, then the sums of all complete buckets. An incomplete bucket delays those after it.
   void reduce(Stream& main, ops::PartTotals& totals, std::size_t node);
-  /// Later work of `main` waits for all sums.
+  /// Makes later work on `main` wait for all sums.
   void join(Stream& main) { branch_.join(main); }
 
  private:
@@ -62,7 +62,7 @@ class GradientBuckets {
   std::int64_t passes_;
   StreamBranch branch_;
   std::vector<GradientRange> buckets_;
-  std::vector<std::size_t> nodes_;  ///< by bucket, as for tensors
+  std::vector<std::size_t> nodes_;  ///< by bucket; the node that completes it
   std::size_t next_ = 0;
   Planned<float> wide_;  ///< f32 sums of a bucket in bf16; shared, because buckets run in order
 };

@@ -8,7 +8,7 @@ namespace wellspring {
 
 struct ParameterTensor;
 
-/// Initialisation of a tensor. Models state it; fused operations never change it.
+/// Initialisation of a tensor. Models choose it; fusion never changes it.
 struct Init {
   enum class Law : std::uint8_t {
     constant,       ///< `value` everywhere

@@ -17,15 +17,15 @@
 
 namespace wellspring {
 
-/// Spec of a convolution node for `batch` rows, without pooling and input gradient.
+/// Spec of a convolution node for `batch` rows, without pooling or input gradient.
 ops::Conv2dSpec conv2d_spec(const Node& node, std::int64_t batch, DType compute);
 
 /// Collects the requests of a layer during planning. Indices count the layer's own requests, in
 /// order.
 class LayerPlanner {
  public:
-  /// `batch`: rows of the layer. `step`: selects the parameters that are trained. `again`: true if
-  /// the layer of another shard or phase has already registered the node's parameters.
+  /// `batch`: rows of the layer. `step`: selects the trained parameters. `again`: true if a layer
+  /// of the same node, in another shard or phase, has already registered the node's parameters.
   LayerPlanner(const Node& node, ParameterArena& arena, const Stream& stream, std::int64_t batch,
                DType compute, std::uint64_t seed, std::vector<bool> wanted_gradients,
                std::uint64_t step, bool again, Communicator* ranks = nullptr)
@@ -51,12 +51,12 @@ class LayerPlanner {
   Communicator* ranks() const { return ranks_; }
   /// True if the gradient of an input is needed.
   bool input_gradient(std::size_t input) const { return wanted_[input]; }
-  /// True if a parameter requested so far is trained. Otherwise the backward pass writes no
+  /// True if any parameter requested so far is trained. Otherwise the backward pass writes no
   /// parameter gradients.
   bool learns() const;
 
-  /// Requests parameter "<layer>.<name>". `layer` is the node's own name, or that of another node
-  /// to share its parameter. Errors as in ParameterArena.
+  /// Requests parameter "<layer>.<name>". `layer` is the node's own name, or the name of another
+  /// node whose parameter it shares. Errors as in ParameterArena.
   void matrix(const std::string& layer, const std::string& name, TensorLayout layout,
               std::vector<std::int64_t> shape, Init initial);
   void vector(const std::string& layer, const std::string& name, std::int64_t n, Init initial);
@@ -68,7 +68,7 @@ class LayerPlanner {
   void save(std::size_t bytes) { saved_.push_back(bytes); }
   /// Requests scratch memory for one pass of the layer.
   void workspace(std::size_t bytes) { workspace_ = std::max(workspace_, bytes); }
-  /// The backward pass uses workspace.totals, so its workspace must last until they are launched.
+  /// The backward pass uses workspace.totals, so its workspace must last until their launch.
   void sum_parts() { sums_parts_ = true; }
   /// The backward pass adds a second output gradient, output_gradient_again, if there is one.
   void add_gradients() { adds_gradients_ = true; }
@@ -137,7 +137,7 @@ class Layer {
  public:
   virtual ~Layer() = default;
   virtual void forward(const LayerRun& run) = 0;
-  /// Writes the output and the saved values of the last training pass again, and nothing else.
+  /// Writes the output and saved values of the last training pass again, and nothing else.
   virtual void recompute(const LayerRun& run) { forward(run); }
   virtual void backward(const LayerRun& run) = 0;
 };

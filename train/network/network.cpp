@@ -72,8 +72,8 @@ Network::Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream
 
 // ---------------------------------------------------------------------------------------------
 // Planning. Times are numbered: node i runs forwards at time i, then the loss follows, and node i
-// runs backwards at backward_time(i). Within a stage, shards are not synchronised. recompute.cpp has
-// the rest.
+// runs backwards at backward_time(i). Within a stage, shards are not synchronised. The rest is in
+// recompute.cpp.
 
 bool Network::goes_in_shards(const Node& node) const {
   if (!runner_ || !is_row_wise(node.operation)) return false;
@@ -191,8 +191,8 @@ void Network::plan_backward() {
         int& gradient = gradient_[index(input.value)];
         target.written =
             store("gradient before " + name, bytes_of(input.shape, spec_.compute), now);
-        // The backward pass reaches the last reader first, which writes the gradient; the others
-        // add to it.
+        // The backward pass reaches the last reader first. That reader writes the gradient; the
+        // others add to it.
         if (gradient == kNone) {
           gradient = target.written;
         } else {
@@ -208,8 +208,8 @@ void Network::plan_backward() {
   if (spec_.input_gradient) use(gradient_[0], end_time());
 }
 
-/// If the node can add a second output gradient, the first reader of its output, whose backward pass
-/// comes last, leaves its part of the gradient to the node.
+/// If the node can add a second output gradient, the first reader of its output leaves its part of
+/// the gradient to the node. That reader's backward pass comes last.
 void Network::plan_second_gradient(std::size_t i) {
   PlannedNode& planned = nodes_[i];
   if (!planned.adds_gradients) return;
@@ -255,8 +255,8 @@ void Network::plan_parameter_gradients(std::size_t i, std::vector<bool>& written
   }
 }
 
-/// All totals are launched together at the end of the pass, unless a gradient is used before. The
-/// last node to run needs no workspace of its own, because no other node overwrites the shared one.
+/// Totals are launched together at the end of the pass, unless their gradient is used earlier. The
+/// last node to run needs no workspace of its own, because no later one overwrites the shared one.
 void Network::plan_totals(std::size_t i) {
   PlannedNode& planned = nodes_[i];
   planned.sums_later =
@@ -271,7 +271,7 @@ void Network::plan_totals(std::size_t i) {
   use(planned.own_workspace, end_time());
 }
 
-/// Adds the part at `begin` of each shard's gradients to the sum of a parameter.
+/// Adds each shard's part, at `begin` of its gradients, to the sum of a parameter.
 void Network::add_to_sum(Stage& stage, ParameterId id, std::size_t begin, bool first) {
   const auto same = std::find_if(stage.sums.begin(), stage.sums.end(), [id](const ShardSum& sum) {
     return sum.parameter.index == id.index;

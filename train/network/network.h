@@ -38,11 +38,11 @@ struct NetworkSpec {
   bool loss_in_output_layer = false;      ///< leave the last layer to the loss, see output_layer()
   std::int64_t shards = 0;                ///< CPU only; 0: chosen by make_shards()
   std::vector<ParameterRule> rules = {};  ///< policies of the parameters
-  Communicator* ranks = nullptr;          ///< share the statistics of a batch; null: none
-  /// Activation checkpointing: only the values between groups of this many blocks are kept for the
-  /// backward pass, which recomputes the others, with the same bits. 0: all that it needs are kept.
+  Communicator* ranks = nullptr;          ///< ranks that share batch statistics; null: none
+  /// Activation checkpointing: only values between groups of this many blocks are kept for the
+  /// backward pass, which recomputes all others bit for bit. 0: every value it needs is kept.
   std::int64_t recompute_blocks = 0;
-  /// The parameters that this step trains have gradients; the default is after all `unfreeze_at`.
+  /// Only parameters that this step trains get gradients. Default: a step after all unfreezing.
   std::uint64_t step = std::numeric_limits<std::uint64_t>::max();
   /// Value of `shards`: on a CPU, all threads process the whole batch together, as on a GPU.
   static constexpr std::int64_t kWholeBatch = -1;
@@ -56,8 +56,8 @@ class Network {
   /// for an invalid list.
   Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream, MemoryPlan& memory)
       : Network(tape, spec, stream, memory, nullptr) {}
-  /// The same network at spec.step: it has the parameters of `whole`, and its memory where that is
-  /// large enough, so only one of the two can be in use.
+  /// The same network at spec.step. It uses the parameters of `whole`, and also its memory where
+  /// that is large enough, so only one of the two networks can be in use.
   Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream, MemoryPlan& memory,
           const Network* whole);
 
@@ -65,16 +65,16 @@ class Network {
   void forward(const Pass& pass);
   /// [batch, outputs] f32, valid until the next forward().
   float* outputs() const;
-  /// The last layer, if it runs with the loss: the caller runs both after forward(), and training
-  /// passes leave the layer out. Unset if spec.loss_in_output_layer is not set, if
+  /// The last layer, if the caller must run it together with the loss after forward(), which leaves
+  /// it out when training. Unset if spec.loss_in_output_layer is not set, if
   /// ops::output_layer_loss does not accept the layer, or if the network runs in shards.
   std::optional<ops::OutputLayer> output_layer() const;
   /// Buffer for the gradient of the loss, to be filled after forward(): [batch, outputs] in the
   /// compute type. The backward pass overwrites it.
   void* output_gradient() const;
   /// Enqueues the backward pass of the same batch, which writes the gradient of every trained
-  /// parameter. It ends at the first operation with trained parameters. `buckets`: also enqueues their
-  /// sums; the caller joins them.
+  /// parameter. It ends at the first operation with trained parameters. `buckets`: also enqueues
+  /// the sums of the gradients over the ranks; the caller joins these sums.
   void backward(const Pass& pass, GradientBuckets* buckets = nullptr);
   /// Gradient of x after backward(); only with NetworkSpec::input_gradient.
   const void* input_gradient() const;
@@ -82,8 +82,8 @@ class Network {
   ParameterArena& parameters() { return *arena_; }
   const ParameterArena& parameters() const { return *arena_; }
   DType compute() const { return spec_.compute; }
-  /// Memory of a step's tensors without and with reuse, and the number of recomputed operations, for
-  /// the summary of a run.
+  /// Memory of a step's tensors without and with reuse, and the number of recomputed operations;
+  /// for the summary of a run.
   std::string memory_summary() const;
 
  private:
@@ -100,16 +100,16 @@ class Network {
     std::vector<std::size_t> bytes;  ///< by shard, or one for all rows
     Lifetime life;
     std::size_t block = 0;
-    /// True if it lives within one stage; then each thread has its own copy, the size of a shard.
+    /// True if it lives within one stage; then each thread has its own copy, as large as a shard.
     bool per_thread = false;
   };
-  /// Destination of a layer's gradient, and the sum that it is then added to.
+  /// The place where a layer writes a gradient, and the gradient to which that is then added.
   struct Target {
     int written = kNone;  ///< stored index; kNone: not needed, or in the arena
     int added_to = kNone;
   };
-  /// If one parameter of a node is trained, all of them get a gradient; the gradient of a frozen
-  /// one is not used.
+  /// If any parameter of a node is trained, all of them get gradients; the gradients of the frozen
+  /// ones are not used.
   struct PlannedNode {
     Node node;
     std::size_t stage = 0;
@@ -118,21 +118,21 @@ class Network {
     std::vector<int> saved;
     std::vector<Target> input_gradients;
     bool adds_gradients = false;  ///< true if the layer can add a second output gradient
-    int gradient_again = kNone;   ///< its stored index; the node that writes it does not add it
+    int gradient_again = kNone;   ///< stored index of that gradient; the layer adds it
     std::vector<Target> parameter_gradients;  ///< added to the arena if trained; added_to is unused
     /// In shards: byte offset of each parameter's gradient within a shard's gradients of a stage.
     std::vector<std::size_t> shard_gradients;
     bool learns = false;    ///< true if it has a trained parameter
     bool backward = false;  ///< true if this or an earlier operation learns
-    /// True if its backward pass reads the input, the output, or the values saved by forward() even
-    /// if the operation is recomputed.
+    /// Input, output and values saved by forward(): true if the backward pass reads them even if
+    /// the operation is recomputed.
     std::vector<bool> keeps_input;
     bool keeps_output = false, keeps_saved = false;
     bool recomputed = false;            ///< true if it runs again before its backward pass
     std::vector<int> recomputed_saved;  ///< as `saved`, in the backward pass
     std::size_t workspace_bytes = 0;
     bool sums_parts = false;    ///< true if the totals of its backward pass can be launched later
-    bool sums_later = false;    ///< true if they are launched at the end of the whole pass
+    bool sums_later = false;    ///< true if these totals are launched at the end of the pass
     int own_workspace = kNone;  ///< workspace of its backward pass, if it must last until then
   };
   /// Sum of a parameter's gradient over all shards.
@@ -141,8 +141,8 @@ class Network {
     std::vector<std::size_t> begins;  ///< as PlannedNode::shard_gradients
     bool kept = false;                ///< true: add to the arena's value instead of overwriting it
   };
-  /// A segment of nodes [first, end). If it is recomputed, all of this happens before its backward
-  /// pass begins.
+  /// A segment of nodes [first, end). A segment that is recomputed is recomputed completely before
+  /// its backward pass begins.
   struct Segment {
     std::size_t first = 0, end = 0;
     bool recomputed = false;
@@ -152,12 +152,12 @@ class Network {
     std::size_t node;
     Work work;
   };
-  /// Consecutive tasks of one stage, and the times of the first and the last one.
+  /// Consecutive tasks of one stage, and the times of the first and the last task.
   struct TaskGroup {
     std::size_t stage;
     std::vector<Task> tasks;
     int first, last;
-    bool adds_shards = false;  ///< true: the gradients of the stage are then complete
+    bool adds_shards = false;  ///< true: the gradients of the stage are complete afterwards
   };
   /// Nodes [first, end) that run without a barrier between threads.
   struct Stage {
@@ -190,7 +190,7 @@ class Network {
   bool trains(const ParameterTensor& tensor) const { return tensor.trained_at(spec_.step); }
   int store(std::string name, std::vector<std::size_t> bytes, int time);
   void use(int stored, int time);
-  /// Bytes of a tensor by shard.
+  /// Bytes of a tensor in each shard.
   std::vector<std::size_t> bytes_of(const TensorShape& shape, DType type) const;
   int forward_time(std::size_t node) const { return static_cast<int>(node); }
   int loss_time() const { return static_cast<int>(nodes_.size()); }
@@ -233,7 +233,7 @@ class Network {
   std::shared_ptr<ParameterArena> arena_;
   std::optional<ShardRunner> runner_;  ///< CPU only
   std::vector<Rows> shards_;           ///< the whole batch without a runner
-  std::size_t threads_ = 1;            ///< number of threads with memory
+  std::size_t threads_ = 1;            ///< number of threads that have memory
   std::vector<PlannedNode> nodes_;
   std::vector<Stage> stages_;
   std::vector<Segment> segments_;

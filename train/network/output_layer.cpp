@@ -6,8 +6,8 @@
 
 namespace wellspring {
 
-/// The loss runs at loss_time(): the layer's input must last until then, and the gradient of its
-/// input and the parts of its parameters' gradients exist from then on.
+/// The loss runs at loss_time(). The layer's input must last until then; its input gradient and the
+/// parts of its parameters' gradients begin to exist at that time.
 void Network::plan_output_layer() {
   const PlannedNode& last = nodes_.back();
   const auto* dense = std::get_if<Dense>(&last.node.operation);

@@ -16,7 +16,7 @@ bool matches(const ParameterRule& rule, const std::string& name) {
   return ::fnmatch(rule.match.c_str(), name.c_str(), 0) == 0;
 }
 
-/// The names whose beginnings are nearest to the pattern without its wildcards.
+/// The names that begin most like the pattern without its wildcards.
 std::vector<std::string> close_names(const std::string& pattern, std::vector<std::string> names) {
   constexpr std::size_t kMost = 5;
   std::string letters = pattern;

@@ -27,7 +27,7 @@ struct ParameterRule {
   std::string match;  ///< shell pattern, see fnmatch(3): "stage0.*", "*.bias"
   std::optional<float> lr_scale = {}, weight_decay = {};
   std::optional<bool> frozen = {};
-  std::optional<std::uint64_t> unfreeze_at = {};  ///< replaces `frozen`, also of earlier rules
+  std::optional<std::uint64_t> unfreeze_at = {};  ///< overrides `frozen`, even from earlier rules
   ConfigLocation place = {};
 };
 
@@ -35,8 +35,8 @@ struct ParameterRule {
 /// last one wins.
 ParameterPolicy policy_of(const std::string& name, std::span<const ParameterRule> rules);
 
-/// Error (config), with the location of the rule: a rule matches no parameter, or the first step
-/// trains nothing, because all parameters are frozen or have lr_scale 0.
+/// Error (config), with the location of the rule, if a rule matches no parameter, or if the first
+/// step trains nothing because all parameters are frozen or have lr_scale 0.
 void expect_rules_fit(std::span<const ParameterRule> rules,
                       std::span<const ParameterTensor> tensors);
 

@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/ops/ops.h"
-#include "train/optimizer/gradient_sum.h"
+#include "train/optimizer/gradient_accumulation.h"
 #include "train/optimizer/optimizer.h"
 #include "train/optimizer/parameter_view.h"
 #include "train/optimizer/weight_averaging.h"
@@ -45,7 +45,7 @@ std::vector<const ParameterTensor*> trained_in_order(std::span<const ParameterTe
   return trained;
 }
 
-/// The factor of the learning rate by block: decay^(last - block).
+/// Learning-rate factor by block: decay^(last - block).
 std::vector<float> rates_of_blocks(std::span<const ParameterTensor> tensors, float decay) {
   int last = 0;
   for (const ParameterTensor& tensor : tensors) last = std::max(last, tensor.block);
@@ -170,8 +170,8 @@ void ParameterArena::plan_ranges(MemoryPlan& memory, const ops::OptimizerSpec& o
                                               static_cast<std::int64_t>(update_ranges_.size()))));
 }
 
-/// Makes the table of units for adaptive clipping. As in Brock et al. 2021, section 4.1, the layers of
-/// the outputs are not clipped.
+/// Makes the table of units for adaptive clipping. As in Brock et al. 2021, section 4.1, output
+/// layers are not clipped.
 void ParameterArena::plan_clip_units(MemoryPlan& memory) {
   std::int64_t first = 0;
   for (const ParameterTensor* tensor : trained_in_order(tensors_)) {

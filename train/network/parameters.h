@@ -62,17 +62,17 @@ struct ArenaArray {
   bool holds(const ParameterTensor& tensor) const { return tensor.offset < length; }
 };
 
-/// Elements [begin, end) of the gradients: first of all trained matrices, then of all trained vectors.
-/// A range has elements of one kind only.
+/// Elements [begin, end) of the gradients: all trained matrices come first, then all trained
+/// vectors. A range contains matrices or vectors, not both.
 struct GradientRange {
   std::int64_t begin = 0, end = 0;
   std::int64_t size() const { return end - begin; }
 };
 
 /// Holds all parameters. Tensors are registered while a network is planned, laid out by plan(), and
-/// addressable after MemoryPlan::commit. Trained matrices come first (compute type), then trained
-/// vectors (f32), then buffers (f32, not trained), then frozen matrices and frozen vectors. So a
-/// step changes only a prefix. Every tensor begins at a multiple of 64 elements; gaps stay 0.
+/// addressable after MemoryPlan::commit. Trained matrices (compute type) come first, followed by
+/// trained vectors (f32), buffers (f32, not trained), frozen matrices and frozen vectors. So a step
+/// changes only a prefix. Every tensor begins at a multiple of 64 elements; gaps stay 0.
 class ParameterArena {
  public:
   /// `rules`: the policies of the parameters.
@@ -85,8 +85,8 @@ class ParameterArena {
   /// (std::logic_error) if it does not exist, or its layout, shape or kind differs.
   ParameterId find(const ParameterTensor& asked) const;
 
-  /// `keep_average`: also reserves a moving average of all values. Error (config): a layer-wise decay
-  /// of a network with a single block.
+  /// `keep_average`: also reserves a moving average of all values. Error (config): layer-wise decay
+  /// in a network with a single block.
   void plan(MemoryPlan& memory, DType compute, const ops::OptimizerSpec& optimizer,
             bool keep_average = false);
 
@@ -94,10 +94,10 @@ class ParameterArena {
   std::span<const ParameterTensor> tensors() const { return tensors_; }
   const ParameterTensor& tensor(ParameterId id) const;
   std::span<const ParameterRule> rules() const { return rules_; }
-  /// First steps of the phases, in each of which the same parameters are trained: 0, then the
-  /// steps that unfreeze some.
+  /// First steps of the phases: step 0, then every step that unfreezes parameters. Within a phase,
+  /// the same parameters are trained.
   std::vector<std::uint64_t> phases() const;
-  /// Number of parameter values, without buffers and gaps: all, and the frozen ones.
+  /// Numbers of parameter values, in total and frozen, excluding buffers and gaps.
   std::int64_t count() const;
   std::int64_t frozen_count() const;
   /// Length of the weights, with buffers and gaps.
@@ -106,7 +106,7 @@ class ParameterArena {
   /// have this length; the moments of buffers stay 0.
   std::int64_t changing() const { return matrices_ + vectors_ + buffers_; }
 
-  /// All gradients of matrices and of vectors, with gaps.
+  /// The gradients of all matrices and of all vectors, with gaps.
   GradientRange matrices() const { return {0, matrices_}; }
   GradientRange vectors() const { return {matrices_, matrices_ + vectors_}; }
   DType compute() const { return compute_; }
@@ -127,18 +127,18 @@ class ParameterArena {
   ops::ParameterView view() const;
   /// Reserves memory for sums of gradients. Call after plan().
   void plan_sums(MemoryPlan& memory);
-  /// Enqueues the addition of the gradients of pass `pass` of `passes`, in f32; the last pass rounds
-  /// the sums once to the gradients.
+  /// Enqueues the addition, in f32, of the gradients of pass `pass` of `passes` to their sums; the
+  /// last pass rounds the sums once and writes them to the gradients.
   void add_gradients(Stream& stream, GradientRange range, std::int64_t pass,
                      std::int64_t passes) const;
-  /// Enqueues the sum of the gradients over all ranks: in f32, rounded once to their type. `wide`: f32
-  /// memory for the range; not needed if its type is f32.
+  /// Enqueues the sum of the gradients over all ranks, computed in f32 and rounded once to their
+  /// type. `wide`: f32 memory for the range; not needed if its type is f32.
   void reduce_gradients(Stream& stream, GradientRange range, Communicator& ranks,
                         float* wide) const;
 
-  /// Writes the initial values of all tensors, a pure function of (seed, name), so that a new layer
-  /// leaves the others unchanged. Sets the optimizer moments and the gradients to 0 (a phase does
-  /// not write the gradients of later ones) and uploads the ranges of the policies. Blocks.
+  /// Writes the initial values of all tensors, a pure function of (seed, name), so that adding a
+  /// layer leaves the others unchanged. Sets the optimizer moments and the gradients to 0 (a phase
+  /// does not write the gradients of later ones) and uploads the ranges of the policies. Blocks.
   void initialise(Stream& stream, std::uint64_t seed);
   /// Updates the working copy from the master weights.
   void refresh_working(Stream& stream);

@@ -17,7 +17,7 @@ std::size_t to_index(int i) {
 
 }  // namespace
 
-/// Groups of blocks; the last group is never recomputed, because its backward pass begins at once.
+/// Makes groups of blocks. The last one is never recomputed: its backward pass begins at once.
 void Network::plan_segments(const std::string& model) {
   const std::int64_t blocks = spec_.recompute_blocks;
   std::int64_t group = -1;
@@ -78,8 +78,8 @@ void Network::plan_recomputation() {
   }
 }
 
-/// Recomputes what the backward pass of the segment reads, except for values that a later segment
-/// reads, which are kept anyway.
+/// Finds the values to recompute: all that the backward pass of the segment reads, except values
+/// that a later segment reads too, because these are kept anyway.
 void Network::find_recomputed(const Segment& segment, const std::vector<std::size_t>& last_reader) {
   std::vector<bool> needed(activation_.size(), false);
   for (std::size_t i = segment.end; i-- > segment.first;) {

@@ -179,7 +179,7 @@ Tensor Tape::features_of(const std::string& layer) const {
           fmt::format("`wellspring describe {}` lists its layers", model_),
           name_advice(layer, names)});
   }
-  // Activation and residual that directly follow belong to this part.
+  // An activation and a residual that directly follow belong to this part.
   Tensor output = last->output;
   for (auto next = last.base(); next != nodes_.end(); ++next) {
     const Operation& operation = next->operation;

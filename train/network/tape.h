@@ -41,15 +41,15 @@ struct Tensor {
   TensorShape shape;
 };
 
-/// A learned tensor that is not the weight of a layer, such as class tokens, positions or factors
-/// of channels. It is stored in f32 and has no weight decay unless a rule gives it one.
+/// A learned tensor that is not the weight of a layer, such as class tokens, positions or channel
+/// factors. It is stored in f32 and has no weight decay unless a rule gives it one.
 struct Parameter {
   std::string name;                 ///< its full name in files: "cls_token"
   std::vector<std::int64_t> shape;  ///< in files, where leading 1s are customary
   Init initial = Init::zeros;
 };
 
-/// Square convolution with groups and dilation 1. A normalisation after it makes the bias
+/// Square convolution with one group and dilation 1. A normalisation after it makes the bias
 /// redundant.
 struct ConvOptions {
   int channels = 1;
@@ -60,7 +60,7 @@ struct ConvOptions {
   Init weight = Init::he_normal;  ///< initialisation; the default suits a ReLU that follows
   std::string weights_of = {};    ///< name of a convolution whose parameters this one shares
 };
-/// Convolution of each channel with a kernel of its own; stride 1, the output has the size of the
+/// Convolves each channel with its own kernel. The stride is 1, so the output has the size of the
 /// input.
 struct DepthwiseOptions {
   int kernel = 7;  ///< 3, 5 or 7
@@ -77,7 +77,7 @@ struct DenseOptions {
 struct PoolOptions {
   int window = 2;
   int stride = 2;
-  int padding = 0;  ///< on each side; never the maximum
+  int padding = 0;  ///< on each side; never taken as the maximum
 };
 struct GroupNormOptions {
   int groups = 1;
@@ -155,7 +155,7 @@ struct Add {};
 /// Multi-head self-attention; the channels of its input are queries, keys and values.
 struct Attention : AttentionOptions {
   int head_width = 1;
-  bool masked = false;  ///< the tokens are the items of a set; those that do not exist are not keys
+  bool masked = false;  ///< tokens are the items of a set; absent items are not keys
 };
 struct AddParameter {
   Parameter values;
@@ -218,7 +218,7 @@ class Tape {
 
   /// Begins the next block: a part of the network between input and output whose parameters have
   /// the same learning rate under layer-wise decay. The operations before the first call are block
-  /// 0, and the layers of the outputs are the last one.
+  /// 0, and the output layers are the last block.
   void begin_block() { ++block_; }
 
   Tensor conv(Tensor x, const std::string& name, ConvOptions options);
@@ -227,12 +227,12 @@ class Tape {
   /// True if a head reads the output called `name`. A model that offers several outputs records
   /// only the wanted ones.
   bool wants(const std::string& name);
-  /// The dense layer of an output, for all heads that read it. If the output has hidden layers, each
-  /// is a dense layer, a batch norm and a ReLU. The list ends with the last output.
+  /// The dense layer of an output, for all heads that read it. A hidden layer of the output is a
+  /// dense layer, a batch norm and a ReLU. The operations end with the last output.
   void head(Tensor x, const std::string& name, const HeadOptions& options = {});
-  /// Appends the values of a layer to the outputs, and returns their shape. `layer`: its name; the
-  /// beginning of names, such as "layer2" or "blocks.3", for the end of this part, with the
-  /// activation and the residual that follow; or "" for the input of the first output layer and its hidden layers. Called
+  /// Appends the values of a layer to the outputs, and returns their shape. `layer`: its name; a
+  /// prefix of names, such as "layer2" or "blocks.3", for the end of that part, including the
+  /// activation and residual that follow; or "" for the input of the first output's layers. Called
   /// after the model has recorded everything. Error (config), with close names: no such layer.
   TensorShape append_features(const std::string& layer);
   Tensor group_norm(Tensor x, const std::string& name, GroupNormOptions options);
@@ -243,7 +243,7 @@ class Tape {
   Tensor gelu(Tensor x);
   Tensor silu(Tensor x);
   Tensor add(Tensor a, Tensor b);
-  /// The same values are added to every sample; they have as many elements as a sample.
+  /// Adds the same values, as many as a sample has elements, to every sample.
   Tensor add(Tensor x, const Parameter& values);
   /// Multiplies each channel by its factor [channels].
   Tensor scale(Tensor x, const Parameter& factors);
@@ -264,7 +264,7 @@ class Tape {
   Tensor select(Tensor x, int first, int count);
   /// Attention among the tokens of a sample: [tokens, 3 * width] -> [tokens, width]. The channels
   /// of x are the queries of all heads, then their keys, then their values. If the tokens are the
-  /// items of a set, those that do not exist take no part.
+  /// items of a set, absent items take no part.
   Tensor attention(Tensor x, AttentionOptions options);
   /// Stochastic depth: training multiplies all values of a sample by 0 or by 1 / (1 - rate);
   /// evaluation changes nothing. `name` keys the random numbers.
@@ -282,12 +282,12 @@ class Tape {
   }
 
   const SampleLayout& layout() const { return input_; }
-  /// Values per sample in all outputs, which are concatenated in the order of the constructor.
+  /// Number of values per sample in all outputs, concatenated in the constructor's order.
   int outputs() const;
   /// Number of values, including the input.
   int values() const { return values_; }
   /// The nodes in recording order, which is a valid execution order. Errors: config if the model
-  /// lacks an output; std::logic_error if no operation reads a value.
+  /// does not have an output; std::logic_error if no operation reads a value.
   const std::vector<Node>& nodes() const;
 
  private:
@@ -296,7 +296,7 @@ class Tape {
   Tensor record(Operation operation, const std::string& name, std::vector<Tensor> inputs,
                 TensorShape shape);
   Tensor features_of(const std::string& layer) const;
-  /// Errors (std::logic_error): a different number of elements; not a row of tokens.
+  /// Errors (std::logic_error): a different number of elements; x is not a row of tokens.
   void expect_elements(const Parameter& parameter, std::int64_t wanted) const;
   void expect_tokens(Tensor x) const;
   [[noreturn]] void refuse(const std::string& what, const std::string& why) const;
@@ -311,7 +311,7 @@ class Tape {
   std::vector<Node> nodes_;
 };
 
-/// The list as text: a line per operation with inputs, shape and constants, then a definition of
+/// The list as text: one line per operation with inputs, shape and constants, then a definition of
 /// each kind of operation. Together with the parameters, the text suffices to rebuild the forward
 /// pass.
 std::string describe(const Tape& tape);

@@ -21,9 +21,9 @@ namespace wellspring::ops {
 /// Global L2 norm of all gradients, summed in a fixed order. Sets state->gradient_norm and
 /// gradient_scale = min(1, clip / norm) (no clipping if `clip` is 0). If the norm is not finite,
 /// the scale is 0, the update is skipped and the sticky flag is set. The same launch sets the
-/// learning rate and the bias corrections, and then collects the step's metrics: what runs later,
-/// such as the optimizer, finds state->step incremented. An `end` without a state is left out.
-/// `partials`: gradient_norm_partials() floats.
+/// learning rate and the bias corrections, then collects the step's metrics, so later work, such as
+/// the optimizer, finds state->step incremented. An `end` without a state is ignored. `partials`:
+/// gradient_norm_partials() floats.
 void gradient_norm(Stream& stream, const ParameterView& parameters, const ScheduleSpec& schedule,
                    float clip, float* partials, StepState* state, const CollectMetrics& end = {});
 std::size_t gradient_norm_partials();
@@ -33,16 +33,16 @@ std::size_t gradient_norm_partials();
 /// which finds gradients that are not finite.
 void clip_adaptively(Stream& stream, const ParameterView& parameters, float factor);
 
-/// Number of partial sums of the gradient norm: enough teams to fill a large GPU, and few enough
-/// for one team to add in one pass. It affects the rounding of the norm.
+/// Number of partial sums of the gradient norm: enough teams to fill a large GPU, but few enough
+/// for one team to add in one pass. The number affects the rounding of the norm.
 inline constexpr std::int64_t kNormParts = 256;
 
-/// Packs of n values, of which the last may be incomplete.
+/// Number of packs for n values; the last pack may be incomplete.
 WS_INLINE constexpr std::int64_t packs(std::int64_t n) {
   return (n + kPack - 1) / kPack;
 }
 
-/// First of two passes: sums the squares of one of kNormParts equal ranges of packs, matrices first.
+/// First of two passes: sums the squares in one of kNormParts equal pack ranges, matrices first.
 template <class T>
 struct GradientSquares {
   const T* matrix_gradient;
@@ -86,7 +86,7 @@ struct GradientScale {
   ScheduleSpec schedule;
   float clip;
   StepState* state;
-  CollectMetrics end = {};  ///< without a state, if the step goes on
+  CollectMetrics end = {};  ///< without a state if the step continues
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
@@ -118,10 +118,10 @@ struct GradientScale {
   }
 };
 
-/// With W and G the weights and the gradient of a unit: if |G| > c max(|W|, e), then
-/// G = G c max(|W|, e) / |G|. A unit is a row of a matrix (the weights of one output) or a whole
-/// vector. Source: A. Brock et al., "High-Performance Large-Scale Image Recognition Without
-/// Normalization", ICML 2021, equation 3, with e = 10^-3. If |G| is not finite, G stays as it is.
+/// Let W and G be the weights and the gradient of a unit. If |G| > c max(|W|, e), then G = G c
+/// max(|W|, e) / |G|. A unit is a row of a matrix (the weights of one output) or a whole vector.
+/// Source: A. Brock et al., "High-Performance Large-Scale Image Recognition Without Normalization",
+/// ICML 2021, equation 3, with e = 10^-3. If |G| is not finite, G is unchanged.
 template <class T>
 struct AdaptiveClip {
   static constexpr float kLeastNorm = 1e-3f;

@@ -1,4 +1,4 @@
-// Factors of an optimizer step that follow from its number, kept in device memory: the learning rate
+// Factors that depend only on the optimizer step's number, kept in device memory: the learning rate
 // and the bias corrections of AdamW. Called by gradient_clipping.h; host and device.
 #pragma once
 
@@ -61,7 +61,7 @@ WS_INLINE float learning_rate_at(const ScheduleSpec& s, std::uint64_t step) {
   return half_cosine(s.peak, s.floor, fraction(step - s.warmup, s.total - s.warmup));
 }
 
-/// True if two schedules have equal learning rates in the first `steps` steps.
+/// True if two schedules have identical learning rates in the first `steps` steps.
 inline bool same_rates(const ScheduleSpec& a, const ScheduleSpec& b, std::uint64_t steps) {
   for (std::uint64_t step = 0; step < steps; ++step)
     if (learning_rate_at(a, step) != learning_rate_at(b, step)) return false;
@@ -83,8 +83,8 @@ WS_INLINE float bias_correction(float beta, std::uint64_t step) {
   return static_cast<float>(1.0 / (1.0 - integer_power(static_cast<double>(beta), step + 1)));
 }
 
-/// Sets state->learning_rate, correction1 and correction2 from the step. Called by all members, which
-/// compute them at the same time.
+/// Sets state->learning_rate, correction1 and correction2 from the step. Called by all members of a
+/// team, which compute them concurrently.
 template <class Team>
 WS_HD void set_step_factors(Team& team, const ScheduleSpec& schedule, std::uint64_t step,
                             StepState* state) {

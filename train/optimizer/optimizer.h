@@ -1,5 +1,5 @@
-// The optimizers: one update of all parameters in the flat arenas. Called by train/step; the functors
-// run on host and device.
+// The optimizers: one update of all parameters in the flat arenas. Called by train/step. Host only;
+// the functors themselves run on host and device.
 #pragma once
 
 #include "kernels/ops/team_loop.h"
@@ -24,7 +24,7 @@ enum class OptimizerKind : std::uint8_t { sgd, adamw, lion, lamb, lars };
 struct OptimizerRow {
   OptimizerKind kind;
   const char* name;
-  int moments;           ///< arrays of state; sgd and lars without momentum: none
+  int moments;           ///< state arrays; 0 for sgd and lars without momentum
   bool tensor_norms;     ///< true if a step depends on norms of each tensor
   float beta2, epsilon;  ///< defaults
 };
@@ -43,8 +43,8 @@ struct OptimizerSpec {
   bool nesterov = false;  ///< sgd, lars
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
   float trust_coefficient = 1e-3f;  ///< lars
-  float weight_decay = 0;           ///< default of matrices; see the rules
-  /// Factor of the learning rate from each block of the network to the one before it; 1: none.
+  float weight_decay = 0;           ///< default for matrices; see the rules
+  /// Each block's learning rate divided by the next block's; 1: all blocks learn at the same rate.
   float layer_decay = 1;
   /// Largest norm of a unit's gradient relative to the norm of its weights; 0: no limit.
   float agc = 0;
@@ -56,14 +56,14 @@ struct OptimizerSpec {
   }
 };
 /// `first`, `second`: [matrices + vectors] f32 each, or null (see state_arrays()). Rates and weight
-/// decay come from parameters.ranges, bias corrections from gradient_norm. Writes master and working
-/// copy in one pass. An optimizer with tensor_norms needs one range per tensor, at multiples of
-/// kPack, and parameters.tensor_norms.
+/// decay come from parameters.ranges, bias corrections from gradient_norm. Writes the master and
+/// working copies in one pass. An optimizer with tensor_norms needs parameters.tensor_norms, and
+/// one range per tensor, at multiples of kPack.
 void optimizer_step(Stream& stream, const OptimizerSpec& spec, const ParameterView& parameters,
                     float* first, float* second, const StepState* state);
 
-/// Common part of all optimizers: one team updates one chunk of the arena, range by range. `Rule`: see
-/// train/optimizer/update_rules.h.
+/// Common part of all optimizers: one team updates one chunk of the arena, range by range. `Rule`:
+/// see train/optimizer/update_rules.h.
 template <class T, class Rule>
 struct OptimizerStep {
   Rule rule;
@@ -88,7 +88,7 @@ struct OptimizerStep {
     if (state->gradient_scale == 0) return;  // skip the update: the gradient is not finite
     for (; r < range_count && ranges[r].begin < elements.end; ++r) {
       const UpdateRange range = ranges[r];
-      const StepState now = *state;  // here, so that it needs no registers during the updates
+      const StepState now = *state;  // here, so that no registers hold it during the updates
       if (now.step <= range.start) continue;  // now.step counts this step
       const auto factors = rule.factors(now, range, ratios != nullptr ? ratios[r] : 1.0f);
       const std::int64_t begin = range.begin < elements.begin ? elements.begin : range.begin;
@@ -160,12 +160,12 @@ struct TensorNorms {
     return {weight + o.weight, update + o.update};
   }
 };
-/// Parts of each tensor, a team each, so that a large tensor keeps a GPU busy. It affects the
-/// rounding of the norms.
+/// Parts of each tensor; each part has its own team, so that a large tensor keeps a GPU busy. The
+/// number of parts affects the rounding of the norms.
 inline constexpr std::int64_t kTensorParts = 32;
 
-/// First of three launches with norms per tensor: sums the squares of one part of one tensor, of its
-/// weights and of its update before the ratio is applied. Tensors without weight decay are left
+/// First of three launches for per-tensor norms: for one part of one tensor, sums the squares of
+/// its weights and of its update before the ratio is applied. Tensors without weight decay are left
 /// out: their ratio is 1.
 template <class T, class Rule>
 struct TensorSquares {
@@ -221,7 +221,7 @@ struct TensorSquares {
   }
 };
 
-/// Second: the trust ratio of each tensor.
+/// Second launch: computes the trust ratio of each tensor.
 template <class Rule>
 struct TrustRatios {
   Rule rule;

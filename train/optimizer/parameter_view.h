@@ -1,4 +1,4 @@
-// The arenas that an optimizer step reads and writes. Host and device.
+// The arenas that an optimizer step reads and writes. Used on host and device.
 #pragma once
 
 #include "kernels/runtime/dtype.h"
@@ -7,7 +7,7 @@
 
 namespace wellspring::ops {
 
-/// Elements [begin, end) of the arenas with the same policy: all of matrices, or all of vectors.
+/// Elements [begin, end) of the arenas with one policy; all in matrices, or all in vectors.
 struct UpdateRange {
   std::int64_t begin = 0, end = 0;
   float lr_scale = 1;  ///< factor of the learning rate
@@ -15,8 +15,8 @@ struct UpdateRange {
   std::uint64_t start = 0;  ///< first step that updates them
 };
 
-/// Units of adaptive clipping: `count` units of `length` elements each, from element `begin` of the
-/// arenas. `first` numbers the first of them.
+/// Units of adaptive clipping: `count` units of `length` elements each, starting at element `begin`
+/// of the arenas. `first`: index of the first of these units.
 struct ClipUnits {
   std::int64_t begin = 0, length = 0;
   std::int64_t first = 0, count = 0;

@@ -1,5 +1,5 @@
-// The update rules of the optimizers: how one weight follows from its gradient. A rule has `kMoments`
-// arrays of state and `factors`, computed once per range of equal policies. The momentum or first
+// The update rules of the optimizers: how a gradient changes one weight. A rule has `kMoments`
+// state arrays, and `factors`, computed once per range with one policy. The momentum or first
 // moment is the first array. Used by train/optimizer/optimizer.h; host and device.
 #pragma once
 
@@ -93,10 +93,10 @@ struct LionRule {
   }
 };
 
-/// The step of Adam plus the weight decay, scaled so that its norm is the rate times the norm of the
+/// Adam's step plus the weight decay, scaled so that its norm is the rate times the norm of the
 /// tensor's weights. Source: Y. You et al., "Large Batch Optimization for Deep Learning: Training
-/// BERT in 76 minutes", ICLR 2020, algorithm 2 with the identity for phi. Like timm, it does not
-/// scale tensors without weight decay.
+/// BERT in 76 minutes", ICLR 2020, algorithm 2 with the identity for phi. As in timm, tensors
+/// without weight decay are not scaled.
 struct LambRule {
   AdamWRule adam;
 
@@ -111,7 +111,7 @@ struct LambRule {
             state.learning_rate * range.lr_scale * ratio,
             range.weight_decay};
   }
-  /// The update whose norm the ratio needs.
+  /// The update whose norm determines the ratio.
   WS_INLINE float direction(const Factors& f, float gradient, float weight, float& m,
                             float& v) const {
     return adam.direction(f.adam, gradient, m, v) + f.decay * weight;
@@ -124,10 +124,10 @@ struct LambRule {
   }
 };
 
-/// SGD with momentum on gradients that are scaled in proportion to the norm of the tensor's weights.
-/// Source: Y. You, I. Gitman, B. Ginsburg, "Large Batch Training of Convolutional Networks",
-/// arXiv:1708.03888, algorithm 1; the momentum does not include the learning rate, as in timm. Like
-/// timm, it does not scale tensors without weight decay.
+/// SGD with momentum on gradients scaled in proportion to the norm of the tensor's weights. Source:
+/// Y. You, I. Gitman, B. Ginsburg, "Large Batch Training of Convolutional Networks",
+/// arXiv:1708.03888, algorithm 1; the momentum does not include the learning rate, as in timm. As
+/// in timm, tensors without weight decay are not scaled.
 struct LarsRule {
   SgdRule sgd;
   float trust_coefficient, epsilon;

@@ -1,4 +1,4 @@
-// Moving average of a network's weights. Host and device.
+// Averages a network's weights. Host only; the functors themselves run on host and device.
 #pragma once
 
 #include "kernels/ops/team_loop.h"

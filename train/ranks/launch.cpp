@@ -13,7 +13,7 @@
 namespace wellspring {
 namespace {
 
-constexpr int kFirstPort = 20'000, kPorts = 12'000;  // below Linux' ephemeral ports, from 32,768
+constexpr int kFirstPort = 20'000, kPorts = 12'000;  // below Linux's ephemeral ports (32,768 up)
 
 std::optional<int> whole_number(std::string_view text) {
   int value = 0;
@@ -45,8 +45,8 @@ struct Variables {
   }
 };
 
-/// Variables that hold a launcher's ranks. `marker` is set by this launcher only: Slurm sets PMI_RANK
-/// too, and in batch scripts, outside of steps, SLURM_PROCID and SLURM_NTASKS.
+/// Variables that hold a launcher's ranks. Only this launcher sets `marker`: Slurm sets PMI_RANK
+/// too and, in batch scripts outside of steps, SLURM_PROCID and SLURM_NTASKS.
 struct Names {
   const char *launcher, *marker, *rank, *size, *local_rank, *local_size;
 };

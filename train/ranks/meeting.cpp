@@ -30,19 +30,19 @@ std::string to_string(const Text& text) {
   return {text.data(), strnlen(text.data(), text.size())};
 }
 
-/// What a rank tells rank 0.
+/// A rank's message to rank 0.
 struct Joining {
   std::uint64_t magic = kMagic;
   std::int32_t rank = 0, size = 0, port = 0, reserved = 0;
   Text program{};
 };
-/// What rank 0 answers: where the next rank listens, or why there is no run.
+/// Rank 0's answer: where the next rank listens, or why there is no run.
 struct Answer {
   std::uint64_t magic = kMagic;
   std::int32_t port = 0, refused = 0;
   Text text{};  ///< the address of the next rank, or the reason
 };
-/// What a rank tells the next one.
+/// A rank's message to the next one.
 struct Greeting {
   std::uint64_t magic = kMagic;
   std::int32_t rank = 0, reserved = 0;

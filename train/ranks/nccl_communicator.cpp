@@ -35,7 +35,7 @@ NcclCommunicator::NcclCommunicator(const RingOptions& options, Device device)
 NcclCommunicator::~NcclCommunicator() {
   watcher_.request_stop();
   if (watcher_.joinable()) watcher_.join();
-  // Without the others, a communicator can only be aborted.
+  // Once a rank has ended, the communicator can only be aborted.
   if (ranks_ != nullptr && !aborted_)
     static_cast<void>(host_.ended() ? nccl::functions().abort(ranks_)
                                     : nccl::functions().destroy(ranks_));
@@ -63,8 +63,8 @@ void NcclCommunicator::check(nccl::Result result, std::string_view call) const {
         "NCCL_DEBUG=INFO prints what it does; every rank needs a GPU of its own"});
 }
 
-/// A sum of a lost rank never ends on the device, and the host waits for it. Aborting ends it, and later
-/// sums do nothing; the next call on the host then fails and names the rank.
+/// A sum that involves a lost rank never ends on the device, so the host waits forever. Aborting
+/// ends the sum; later sums then do nothing, and the host's next call fails and names the rank.
 void NcclCommunicator::watch(const std::stop_token& stop) {
   constexpr std::chrono::milliseconds kPause{100};
   while (!stop.stop_requested()) {

@@ -1,8 +1,8 @@
-// The ranks of a run as processes with a GPU each: NCCL sums in device memory, and TCP carries the
-// rest. Host only.
+// The ranks of a run as processes with one GPU each: NCCL sums in device memory, and TCP carries
+// the rest. Host only.
 #pragma once
 
-#include "train/ranks/nccl.h"
+#include "train/ranks/nccl_library.h"
 #include "train/ranks/tcp_communicator.h"
 
 #include <atomic>
@@ -13,8 +13,8 @@ namespace wellspring {
 
 class NcclCommunicator final : public ConnectedRanks {
  public:
-  /// Joins the ring, then NCCL's communicator for `device`. Errors: see Ring; device: NCCL is absent
-  /// or fails (two ranks on one GPU, for example).
+  /// Joins the ring, then NCCL's communicator for `device`. Errors: see Ring; device: NCCL is
+  /// absent or fails (two ranks on one GPU, for example).
   NcclCommunicator(const RingOptions& options, Device device);
   ~NcclCommunicator() override;
   NcclCommunicator(const NcclCommunicator&) = delete;
@@ -22,8 +22,8 @@ class NcclCommunicator final : public ConnectedRanks {
 
   int rank() const override { return host_.rank(); }
   int size() const override { return host_.size(); }
-  /// A node of a recorded step if the stream records. Without an effect if a rank is lost: the next call
-  /// on the host then fails.
+  /// Becomes a node of the recorded step if the stream records. Has no effect if a rank is lost:
+  /// the next call on the host then fails.
   void all_reduce(Stream& stream, float* values, std::int64_t count) override;
   void all_reduce(std::span<double> values) override { host_.all_reduce(values); }
   void broadcast(std::span<std::byte> bytes) override { host_.broadcast(bytes); }

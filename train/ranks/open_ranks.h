@@ -18,9 +18,9 @@ class ConnectedRanks : public Communicator {
   virtual void abandon(std::string_view reason) noexcept = 0;
 };
 
-/// Waits until all ranks have joined. `program`: version and commit, the same on all ranks. On CPUs,
-/// everything travels over TCP; on GPUs, NCCL sums the gradients and TCP carries the rest. Errors:
-/// see Ring and NcclCommunicator.
+/// Waits until all ranks have joined. `program`: version and commit, identical on all ranks. On
+/// CPUs, everything travels over TCP; on GPUs, NCCL sums the gradients and TCP carries the rest.
+/// Errors: see Ring and NcclCommunicator.
 std::unique_ptr<ConnectedRanks> open_ranks(const Launch& launch, Device device,
                                            const std::string& program,
                                            std::chrono::milliseconds timeout);

@@ -20,7 +20,7 @@ using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// Kinds of messages besides RankCall.
+/// Kinds of messages in addition to RankCall.
 constexpr std::uint32_t kWaiting = 100;  ///< "I wait for the rank before me"; no bytes
 constexpr std::uint32_t kEnded = 101;    ///< followed by the reason
 
@@ -30,7 +30,7 @@ std::string ended_silently(int rank) {
   return fmt::format("rank {} ended without reporting an error", rank);
 }
 
-/// The text after a header of kEnded.
+/// The text after a kEnded header.
 std::string read_reason(const Socket& previous, std::uint64_t bytes) {
   std::string reason(std::min(bytes, kLongestReason), '\0');
   const auto soon = steady_clock::now() + std::chrono::seconds(5);
@@ -75,7 +75,7 @@ class Ring::Incoming {
   Incoming(const Incoming&) = delete;
   Incoming& operator=(const Incoming&) = delete;
 
-  /// Sets `problem` if the message is another one.
+  /// Sets `problem` if a different message arrives.
   Transfer advance(const Socket& socket, std::string& problem) {
     while (!reads_bytes_) {
       const Transfer head = receive_some(socket, head_);
@@ -134,7 +134,7 @@ void Ring::receive(RankCall call, std::span<std::byte> in) {
   transfer(nullptr, &incoming);
 }
 
-/// Moves both messages until they are complete. Null: no such message.
+/// Transfers both messages completely. Null: no such message.
 void Ring::transfer(Outgoing* out, Incoming* in) {
   if (ended_) fail(ErrorKind::runtime, {"the ranks of this run have ended"});
   auto last_progress = steady_clock::now(), last_sign = last_progress;
@@ -171,8 +171,8 @@ void Ring::transfer(Outgoing* out, Incoming* in) {
   }
 }
 
-/// Why the next rank has closed the connection: the reason that comes around the ring, or, if none
-/// comes for a while, that it is lost.
+/// Why the next rank has closed the connection: the reason that arrives around the ring. If none
+/// arrives for a while, the reason is that the rank is lost.
 std::string Ring::reason_of_next(Incoming* in) const {
   const auto soon = steady_clock::now() + std::chrono::seconds(5);
   std::string reason;
@@ -197,7 +197,7 @@ std::string Ring::reason_of_next(Incoming* in) const {
 /// Tells the next rank that this one waits.
 void Ring::give_sign() {
   pollfd entry{next_.descriptor(), POLLOUT, 0};
-  // Without room for a header, the next rank has bytes to read anyway.
+  // If there is no room for a header, the next rank has bytes to read anyway.
   if (poll(&entry, 1, 0) != 1) return;
   Outgoing sign(kWaiting, {});
   static_cast<void>(sign.advance(next_));  // a lost rank shows in the next transfer

@@ -1,10 +1,10 @@
-// A ring of processes: each rank sends to the next and receives from the previous one. All calls of a
-// communicator consist of these messages. Host only.
+// A ring of processes: each rank sends to the next and receives from the previous one. All calls of
+// a communicator consist of these messages. Host only.
 //
-// A message is a header and its bytes. The header names the call, so ranks that make different calls
-// notice it. A rank that fails tells the next one, which passes it on: every rank then ends with the
-// same reason. A waiting rank tells the next one, so that only a rank that does nothing at all runs
-// out of time.
+// A message is a header followed by its bytes. The header names the call, so ranks notice if
+// they make different calls. A rank that fails tells the next one the reason, which travels
+// around the ring, so every rank ends with the same reason. A waiting rank tells the next one that
+// it waits, so that only a rank that does nothing at all runs out of time.
 #pragma once
 
 #include "train/ranks/ring_options.h"
@@ -29,8 +29,8 @@ class Ring {
   int rank() const { return options_.rank; }
   int size() const { return options_.size; }
 
-  /// Sends `out` to the next rank and receives `in`, as many bytes as the previous rank sends, at the
-  /// same time. Runtime error on all ranks if one has failed, ended or done nothing for too long.
+  /// Sends `out` to the next rank while receiving `in` from the previous one, which must send as
+  /// many bytes. Runtime error on all ranks if one has failed, ended or done nothing for too long.
   void exchange(RankCall call, std::span<const std::byte> out, std::span<std::byte> in);
   /// One half of an exchange.
   void send(RankCall call, std::span<const std::byte> out);
@@ -38,7 +38,7 @@ class Ring {
   /// Tells the other ranks why this one ends. Their calls then fail with this reason.
   void abandon(std::string_view reason) noexcept;
 
-  /// True after a call has failed or abandon().
+  /// True once a call has failed or abandon() was called.
   bool ended() const { return ended_; }
   /// True if a neighbour's process has ended. Any thread may call it.
   bool neighbour_lost() const;

@@ -10,10 +10,10 @@ namespace wellspring {
 struct RingOptions {
   int rank = 0, size = 1;
   std::string address = "127.0.0.1";  ///< rank 0's node
-  int port = 0;                       ///< rank 0 listens there
+  int port = 0;                       ///< port at which rank 0 listens
   bool loopback_only = true;          ///< all ranks are on this machine
-  std::string program;                ///< version and commit; all ranks must have the same
-  /// The longest time for all ranks to join, and for a rank to do nothing.
+  std::string program;                ///< version and commit; must be the same on all ranks
+  /// Longest time until all ranks have joined, and longest time for which a rank may do nothing.
   std::chrono::milliseconds timeout{600'000};
 };
 

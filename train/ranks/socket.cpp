@@ -28,11 +28,11 @@ std::string reason(int error) {
 }
 
 void set_option(const Socket& socket, int level, int option, int value) {
-  // A failure leaves the system's default, which only detects a lost peer later.
+  // If this fails, the system's default remains: a lost peer is merely detected later.
   static_cast<void>(setsockopt(socket.descriptor(), level, option, &value, sizeof value));
 }
 
-/// Small messages leave at once, and a host that has vanished is noticed within half a minute.
+/// Makes the system send small messages at once and detect a vanished host within 30 s.
 void tune(const Socket& socket) {
   constexpr int kIdleSeconds = 15, kProbeSeconds = 5, kProbes = 3, kLostMilliseconds = 30'000;
   set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -43,7 +43,7 @@ void tune(const Socket& socket) {
   set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kLostMilliseconds);
 }
 
-/// False: the deadline has passed.
+/// Returns false if the deadline has passed.
 bool wait_for(const Socket& socket, short events, Deadline deadline) {
   while (true) {
     const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now()).count();
@@ -72,7 +72,7 @@ Addresses resolve(const std::string& host, int port) {
   return {list, &freeaddrinfo};
 }
 
-/// An empty socket and errno if nobody listens there.
+/// Returns an empty socket, with errno set, if nobody listens there.
 Socket try_to_connect(const addrinfo& address, Deadline deadline) {
   Socket socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return {};

@@ -17,8 +17,8 @@ std::span<T> part(std::span<T> values, int i, int n) {
   return values.subspan(begin, end - begin);
 }
 
-/// First every rank adds its values to the parts that pass by, so that it ends with the total of one
-/// part; then the totals travel around.
+/// First, every rank adds its values to the parts that pass through it, and so ends up with the
+/// total of one part. Then the totals travel around the ring.
 template <class T>
 void sum_around(Ring& ring, RankCall call, std::span<T> values, std::vector<std::byte>& arriving) {
   const int n = ring.size(), rank = ring.rank();
@@ -60,7 +60,7 @@ void TcpCommunicator::broadcast(std::span<std::byte> bytes) {
   }
 }
 
-/// After n - 1 exchanges, every rank has heard of all others.
+/// After n - 1 exchanges, every rank has heard from all others.
 void TcpCommunicator::barrier() {
   for (int step = 0; step < size() - 1; ++step) ring_.exchange(RankCall::barrier, {}, {});
 }

@@ -1,4 +1,4 @@
-// The ranks of a run as processes that are connected by TCP: sums in host memory. Host only.
+// The ranks of a run as processes connected by TCP; sums in host memory. Host only.
 #pragma once
 
 #include "train/ranks/open_ranks.h"
@@ -8,9 +8,9 @@
 
 namespace wellspring {
 
-/// Sums travel around the ring in parts, so each rank sends and receives 2 (n - 1) / n of the values
-/// for n ranks (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69, 2009, 117). The order of
-/// additions depends on the number of ranks and values alone.
+/// Sums travel around the ring in parts, so each of n ranks sends and receives 2 (n - 1) / n of the
+/// values (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69, 2009, 117). The order of additions
+/// depends only on the numbers of ranks and values.
 class TcpCommunicator final : public ConnectedRanks {
  public:
   /// Joins the ring. Errors: see Ring.
@@ -25,7 +25,7 @@ class TcpCommunicator final : public ConnectedRanks {
   void barrier() override;
   void abandon(std::string_view reason) noexcept override { ring_.abandon(reason); }
 
-  /// True after a call has failed or abandon().
+  /// True once a call has failed or abandon() was called.
   bool ended() const { return ring_.ended(); }
   /// True if the process before or after this one in the ring has ended. Any thread may call it.
   bool neighbour_lost() const { return ring_.neighbour_lost(); }

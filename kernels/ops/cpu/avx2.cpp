@@ -1,4 +1,4 @@
-// Kernels for AVX2: this file is compiled for it, unlike the rest of the program.
+// Kernels for AVX2. Unlike the rest of the program, this file is compiled for AVX2.
 #include "kernels/ops/cpu/vector_kernels.h"
 
 #if defined(__AVX2__)

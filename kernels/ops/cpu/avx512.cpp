@@ -1,4 +1,4 @@
-// Kernels for AVX-512: this file is compiled for it, unlike the rest of the program.
+// Kernels for AVX-512. Unlike the rest of the program, this file is compiled for AVX-512.
 #include "kernels/ops/cpu/vector_kernels.h"
 
 #if defined(__AVX512F__)

@@ -1,4 +1,4 @@
-// Convolutions and dense layers in bf16 on the CPU: the layer in f32 between conversions, so that all
+// Convolutions and dense layers in bf16 on the CPU: the f32 layer between conversions, so that all
 // sums are f32, as on a GPU. Correct on every processor; the conversions make it slower than f32.
 // Called by kernels/ops/cpu; host only.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace wellspring::ops::cpu {
 
-/// Numbers of elements of a layer's tensors.
+/// Element counts of a layer's tensors.
 struct LinearSizes {
   std::int64_t x = 0, w = 0, y = 0;
 };

@@ -37,8 +37,8 @@ struct Problem {
         after{padding_after(s.in_height, s.out_height(), s),
               padding_after(s.in_width, s.out_width(), s)} {}
 
-  /// Padding after the last pixel. oneDNN requires the exact value: if the stride leaves pixels
-  /// unread, it is smaller than the padding before the first pixel and may be negative.
+  /// Padding after the last pixel. oneDNN requires the exact value. If the stride leaves pixels
+  /// unread, this padding is smaller than the padding before the first pixel and may be negative.
   static memory::dim padding_after(int in, int out, const Conv2dSpec& s) {
     return memory::dim{out - 1} * s.stride + s.kernel - in - s.padding;
   }

@@ -4,9 +4,9 @@
 
 namespace wellspring::ops::cpu {
 
-/// The instruction set of this process: "avx512", "avx2" (with fused multiply-add), or "older". It is
-/// the newest that the processor has and oneDNN may use, so ONEDNN_MAX_CPU_ISA limits our kernels,
-/// too. Each sums in a different order, so weights differ in their last bits.
+/// The instruction set of this process: "avx512", "avx2" (with fused multiply-add), or "older". It
+/// is the newest one that the processor has and oneDNN may use, so ONEDNN_MAX_CPU_ISA also limits
+/// our kernels. Each set sums in a different order, so weights differ in their last bits.
 const char* instruction_set();
 
 }  // namespace wellspring::ops::cpu

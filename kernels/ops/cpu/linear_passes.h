@@ -129,7 +129,7 @@ class OneDnnLayer final : public Layer {
       : passes_(Problem::kName, library, problem.tensors) {
     const ThreadScope threads(stream.threads());
     const dnnl::engine& engine = library->engine;
-    const auto forward = plan_forward(engine, problem);  // also the hint of the backward passes
+    const auto forward = plan_forward(engine, problem);  // also the hint for the backward passes
     passes_.template set_forward<typename Problem::Forward>(forward);
     passes_.set_activation(spec.activation);
     if (spec.input_gradient) {

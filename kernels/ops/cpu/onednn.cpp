@@ -8,7 +8,7 @@ namespace wellspring::ops::cpu {
 ThreadScope::ThreadScope(int threads)
     : previous_(omp_get_max_threads()), dynamic_(omp_get_dynamic()) {
   omp_set_num_threads(threads);
-  omp_set_dynamic(0);  // never fewer threads: they would leave work undone
+  omp_set_dynamic(0);  // never fewer threads, which would leave work undone
 }
 
 ThreadScope::~ThreadScope() {
@@ -39,8 +39,8 @@ Relayout::Relayout(std::shared_ptr<OneDnn> library, const dnnl::memory::desc& fr
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::reorder::primitive_desc plan(library->engine, from, library->engine, to, attributes);
-  // One of the two layouts is in the workspace: the destination of source(), or the origin of
-  // write_back(). An object only does one of them.
+  // One of the two layouts is in the workspace: the destination of source() or the origin of
+  // write_back(). An object does only one of the two.
   offset_ = layout.take(std::max(from.get_size(), to.get_size()));
   scratch_offset_ = layout.take(plan.scratchpad_desc().get_size());
   reorder_ = PlannedPrimitive(std::move(library), dnnl::reorder(plan));

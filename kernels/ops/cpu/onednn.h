@@ -23,9 +23,9 @@ struct OneDnn {
   dnnl::stream stream;
 };
 
-/// Sets the calling thread's OpenMP thread count during its lifetime. oneDNN reads the count
-/// both when it plans a primitive (to divide the work) and when it runs it. Both need a
-/// scope.
+/// For its lifetime, sets the OpenMP thread count of the calling thread. oneDNN reads the count
+/// when it plans a primitive (to divide the work) and again when it runs the primitive, so both
+/// need a scope.
 class ThreadScope {
  public:
   explicit ThreadScope(int threads);

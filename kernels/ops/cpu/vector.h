@@ -1,9 +1,9 @@
-// A vector register of floats, for files that are compiled for one instruction set. Included only by
-// the kernels of avx2.cpp and avx512.cpp; host only.
+// A vector register of floats, for files that are compiled for one instruction set. Included only
+// by the kernels of avx2.cpp and avx512.cpp; host only.
 //
 // These two files compile the same kernels, each into the namespace WS_VECTORS. Their kernels
-// instantiate no library template and no template of another namespace, because the linker could use
-// the copy for AVX-512 elsewhere.
+// instantiate no library template and no template of another namespace, because the linker could
+// use the copy for AVX-512 elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ inline Vector all(float value) {
 inline Vector load(const float* p) {
   return _mm512_loadu_ps(p);
 }
-/// Zeros if the mask is 0; otherwise it is 0xffff.
+/// Loads kVector floats if the mask is 0xffff; zeros if it is 0.
 inline Vector load_if(std::uint16_t mask, const float* p) {
   return _mm512_maskz_loadu_ps(mask, p);
 }
@@ -48,11 +48,11 @@ inline void store_if(std::uint16_t mask, float* p, Vector v) {
 inline Vector add_product(Vector a, Vector b, Vector c) {
   return _mm512_fmadd_ps(a, b, c);
 }
-/// b where a or b is NaN.
+/// The larger of a and b; b where either is NaN.
 inline Vector larger(Vector a, Vector b) {
   return _mm512_max_ps(a, b);
 }
-/// The values of v whose number in `numbers` is below 4, and 0 elsewhere.
+/// The values of v where the element of `numbers` is below 4, and 0 elsewhere.
 inline Vector keep_below_4(const std::uint8_t* numbers, Vector v) {
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(numbers));
   return _mm512_maskz_mov_ps(

@@ -49,8 +49,8 @@ void add_rows(float* out, std::ptrdiff_t out_stride, const float* base, std::ptr
     }
 }
 
-/// Processes three rows of `vectors` vectors each (a multiple of 3), in as few passes over the
-/// terms as the registers allow.
+/// Processes three rows of `vectors` vectors each, in as few passes over the terms as the registers
+/// allow. `vectors` is a multiple of 3.
 inline void add_three_rows(int vectors, float* out, std::ptrdiff_t out_stride, const float* base,
                            std::ptrdiff_t base_stride, const Terms& terms) {
   constexpr int kMost = kRegisters * 3 / 4;
@@ -176,8 +176,8 @@ inline void add_wide_weight_gradient(const WinnerShape& s, const float* x, const
   }
 }
 
-/// For few channels: the 9 * channels values of a neighbourhood are gathered into kNarrow values, and
-/// the block's sums, 2 KiB, stay in the L1 cache.
+/// For few channels: the 9 * channels values of a neighbourhood are gathered into kNarrow values,
+/// and the block's sums, 2 KiB, fit into the L1 cache.
 inline void add_narrow_weight_gradient(const WinnerShape& s, const float* x, const float* dy,
                                        const std::uint8_t* winner, int first, float* dw,
                                        void* scratch) {
@@ -208,8 +208,8 @@ inline void add_narrow_weight_gradient(const WinnerShape& s, const float* x, con
   }
 }
 
-/// Appends each output channel of a window to the list of the position that it won; terms[4] takes
-/// the channels without a winner.
+/// Appends each output channel of a window to the list of its winning position; terms[4] takes the
+/// channels without a winner.
 inline void list_winners(const WinnerShape& s, int window, const float* dy,
                          const std::uint8_t* winner, Terms* terms) {
   for (int p = 0; p < 5; ++p) terms[p].count = 0;

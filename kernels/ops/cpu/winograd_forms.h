@@ -10,7 +10,7 @@
 
 namespace wellspring::ops::cpu::WS_VECTORS {
 
-/// [rows][columns], known at compile time: products with 0 are omitted.
+/// A matrix [rows][columns] known at compile time, so that products with 0 are omitted.
 template <int kRows, int kColumns>
 struct Matrix {
   float at[kRows][kColumns];
@@ -49,8 +49,8 @@ struct Form<1> {
   static constexpr bool vanishes(int /*phase*/, int /*p*/, int /*zero*/) { return false; }
 };
 
-/// Points 0, 1, -1, -2 and infinity, for the four phases of an image. Odd lines and columns see two
-/// taps, (g0, g2). Even lines and columns see (0, g1), which is 0 at the point 0 or, for rotated
+/// Points 0, 1, -1, -2 and infinity, for the four phases of an image. Odd lines and columns use two
+/// taps, (g0, g2). Even lines and columns use (0, g1), which is 0 at the point 0 or, for rotated
 /// kernels, at infinity.
 template <>
 struct Form<2> {

@@ -101,7 +101,7 @@ void transform_group(const WinogradImages& images, Plane plane, int channels, in
 /// Rows and vectors of columns whose sums stay in registers, with two vectors of b and a factor.
 inline constexpr int kRowsAtOnce = kRegisters / 4, kVectorsAtOnce = 2;
 
-/// out [rows at once][vectors at once] of multiply().
+/// Computes the part [kRowsAtOnce][kVectorsAtOnce] of the output of multiply().
 template <class Ask>
 inline void multiply_block(int depth, const float* a, std::ptrdiff_t a_row, std::ptrdiff_t a_step,
                            const float* b, bool add, float* out, Ask ask) {
@@ -128,7 +128,7 @@ inline void multiply_block(int depth, const float* a, std::ptrdiff_t a_row, std:
 }
 
 /// out [8 rows][panel] = sum over k < depth of a[row * a_row + k * a_step] * b[k * panel + column].
-/// With `add`, it is added to the old value. ask(k) prefetches later operands.
+/// With `add`, the sum is added to the old value. ask(k) prefetches later operands.
 template <class Ask>
 inline void multiply(int depth, const float* a, std::ptrdiff_t a_row, std::ptrdiff_t a_step,
                      const float* b, bool add, float* out, Ask ask) {
@@ -145,7 +145,7 @@ inline void multiply(int depth, const float* a, std::ptrdiff_t a_row, std::ptrdi
     }
 }
 
-/// Channels [first, first + count) of one phase, over which a product sums.
+/// Channels [first, first + count) of one phase: the terms of one product's sums.
 struct Block {
   Block(int of, int begin, int channels)
       : phase(of), first(begin), count(channels - begin < kBlock ? channels - begin : kBlock) {}
@@ -249,7 +249,7 @@ void write_group(const WinogradImages& images, std::int64_t group, const float* 
 
 /// Writes a panel from the transformed tiles of an image with `depth` channels in each of `phases`,
 /// block by block. transform(block, u) writes the transformed weights; vanishes(phase, p) is true
-/// if the weights are known to be 0 there.
+/// if the weights are known to be 0 at point p.
 template <class F, class Transform, class Vanishes>
 void write_panel(const WinogradImages& images, int phases, int depth, TileGroups groups,
                  const float* tiles, Transform transform, Vanishes vanishes, const Target& target,

@@ -57,7 +57,7 @@ class CudnnAttention final : public Attention {
     return static_cast<std::size_t>(spec_.batch * spec_.heads * spec_.tokens);
   }
 
-  /// Zeros for tokens that do not exist, in `values` [batch, tokens, parts, heads, head_width].
+  /// Writes 0 to tokens that do not exist, in `values` [batch, tokens, parts, heads, head_width].
   void clear_missing(Stream& stream, const std::int32_t* count, int parts, void* values) const {
     if (!spec_.masked) return;
     league(stream, "attention_clear", spec_.batch, {kChunkTeam},

@@ -1,7 +1,7 @@
 // cuBLASLt, opened on first use, and a stream's handle. Called by cuda/dense.cpp; host only.
 //
-// The library is 540 MB large. A program linked with it would spend about 60 ms and 200 MB at every
-// start, even for `wellspring --help`, so it is opened by name instead.
+// The library takes 540 MB. A program linked with it would spend about 60 ms and 200 MB at every
+// start, even for `wellspring --help`, so the library is opened by name instead.
 #pragma once
 
 #include "kernels/runtime/stream.h"
@@ -36,8 +36,8 @@ struct CublasLt {
 #undef X
 };
 
-/// Opens the library on first use. Throws a device error that lists the searched paths if it is
-/// missing or too old.
+/// Opens the library on first use. Throws a device error that lists the searched paths if the
+/// library is missing or too old.
 const CublasLt& cublas_lt();
 
 /// Throws a device error with cuBLASLt's message unless `status` is success.

@@ -1,5 +1,5 @@
-// The only translation unit that includes cudnn-frontend: here it takes ten seconds to compile, in
-// a .cu file five times as long.
+// The only translation unit that includes cudnn-frontend: it takes ten seconds to compile here, and
+// five times as long in a .cu file.
 #include "kernels/ops/cuda/cudnn.h"
 
 #include "kernels/ops/cuda/cudnn_impl.h"

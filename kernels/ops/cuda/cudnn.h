@@ -1,6 +1,6 @@
-// cuDNN graphs of convolutions and of attention. They are planned for a live stream, or for the stored description of a
-// chip that is not present. Only cudnn.cpp includes cudnn-frontend. Called by cuda/conv2d.cpp,
-// cuda/attention.cpp and tests that plan without a device; host only.
+// cuDNN graphs of convolutions and attention, planned for a live stream or, from a stored
+// description, for an absent chip. Only cudnn.cpp includes cudnn-frontend. Called by
+// cuda/conv2d.cpp, cuda/attention.cpp and tests that plan without a device; host only.
 #pragma once
 
 #include "kernels/ops/attention.h"
@@ -19,11 +19,11 @@ namespace wellspring::ops::cuda {
 class CudnnTarget {
  public:
   /// The GPU of `stream`, through the cuDNN handle that the stream keeps. Throws a device error if
-  /// cuDNN cannot start there.
+  /// cuDNN cannot start on it.
   static CudnnTarget of(const Stream& stream);
-  /// The chip described by `json`, as cuDNN writes it (DeviceProperties of cudnn-frontend). Needs
-  /// neither GPU nor driver; its graphs can be queried but not run. Throws a data error if cuDNN
-  /// rejects the description.
+  /// The chip described by `json` in cuDNN's format (DeviceProperties of cudnn-frontend). Needs
+  /// neither GPU nor driver; graphs for this chip can be queried but not run. Throws a data error
+  /// if cuDNN rejects the description.
   static CudnnTarget described_by(std::string_view json);
   /// Description of this target's chip, for described_by. Throws a device error if cuDNN has none.
   std::string description() const;
@@ -70,16 +70,16 @@ class ConvGraph {
   /// cuDNN's name of the chosen engine, for reports; "" for a described target.
   const std::string& engine() const;
 
-  /// Number of plans that cuDNN's heuristics give for this graph, including excluded ones; the best
-  /// guess is first.
+  /// Number of plans that cuDNN's heuristics suggest for this graph, including excluded ones; the
+  /// best guess is first.
   std::size_t plan_count() const;
-  /// cuDNN's name of the engine of plan `index`, with its settings.
+  /// cuDNN's name for the engine of plan `index`, with its settings.
   std::string plan_engine(std::size_t index) const;
   /// Builds and chooses plan `index`, to compare plans. Live targets only. If the plan is excluded
   /// or cannot be built, keeps the previous choice and throws a device error with cuDNN's reason.
   void choose(std::size_t index);
-  /// Builds and chooses the plan whose engine has this name. False, and no change, if this target
-  /// has none or cannot run it.
+  /// Builds and chooses the plan whose engine has this name. Returns false and changes nothing if
+  /// this target does not have the plan or cannot run it.
   bool choose(std::string_view engine);
 
   /// Enqueues the pass on its stream. `tensors` is {x, w, y}, {dy, w, dx} or {x, dy, dw}, depending

@@ -1,5 +1,5 @@
 // Parts that all cuDNN graphs share: handle, target and execution plan. Included only by cudnn.cpp,
-// because it includes cudnn-frontend; host only.
+// because this header includes cudnn-frontend; host only.
 #pragma once
 
 #include "core/error.h"
@@ -87,7 +87,7 @@ struct CudnnGraph {
     }
   }
 
-  /// Chooses the first plan of cuDNN's heuristics without the notes; builds it on a live target.
+  /// Chooses cuDNN's first plan without any of the `unwanted` notes; builds it on a live target.
   void plan(std::size_t workspace_limit, const std::vector<fe::NumericalNote_t>& unwanted) {
     const CudnnTarget::State& state = target.state();
     const cudnnHandle_t handle = state.handle ? state.handle->get() : nullptr;

@@ -50,7 +50,7 @@ cudaDataType cuda_type(DType dtype) {
 /// One matrix product with its chosen algorithm.
 class Product {
  public:
-  /// Empty if cuBLASLt has no algorithm for the spec; only the epilogue can be the reason.
+  /// Empty if cuBLASLt has no algorithm for the spec, which only the epilogue can cause.
   static std::optional<Product> plan(const ProductSpec& spec,
                                      const std::shared_ptr<CublasLtHandle>& handle) {
     Product product(spec, handle);

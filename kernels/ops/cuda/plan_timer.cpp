@@ -15,14 +15,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Number of plans that fastest() times. On an H100, cuDNN suggested 28 to 44 plans for each of 27
-/// passes of small networks; in 24 of them, the fastest of the first 12 was within 1 % of the
-/// fastest of all.
+/// passes of small networks; for 24 of these passes, the fastest of the first 12 plans was within
+/// 1 % of the fastest of all.
 constexpr std::size_t kCandidates = 12;
 constexpr int kRunsOfGraph = 20;  // at most
 constexpr int kWindows = 3;
 constexpr double kWindowSeconds = 0.0005;
-/// Another plan must be faster than the best earlier one by this factor, so that noise seldom
-/// decides between equal plans.
+/// To win, a plan must be faster than the best earlier one by this factor, so that noise seldom
+/// decides between equally fast plans.
 constexpr double kFaster = 1.02;
 /// A plan whose first run takes this many times the best time is not timed further.
 constexpr double kHopeless = 3, kLaunchSeconds = 50e-6;

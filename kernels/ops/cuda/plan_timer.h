@@ -22,11 +22,11 @@ class PlanTimer {
 
   /// Seconds per run of the chosen plan, one value per window. A window lasts at least
   /// `window_seconds`; its runs are replayed as a graph, because launching a small kernel takes
-  /// longer than the kernel. nullopt if the first run takes longer than `give_up_seconds`.
+  /// longer than running it. nullopt if the first run takes longer than `give_up_seconds`.
   std::optional<std::vector<double>> seconds_per_run(int windows, double window_seconds,
                                                      double give_up_seconds);
 
-  /// Name of the fastest of the first plans.
+  /// Name of the fastest among the first plans.
   std::string fastest();
 
  private:

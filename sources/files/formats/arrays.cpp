@@ -1,6 +1,6 @@
 // Longer than 500 lines: four formats share their rows, truth and settings.
-// Formats `hdf5`, `npz` and `npy`: rows and truth are arrays in one file (npy: in several), in the
-// layout of `export`, CaloChallenge, JetNet or IceCube.
+// Formats `hdf5`, `npz`, `npy` and `idx`: rows and truth are arrays in one file (npy, idx: in
+// several), in the layout of `export`, CaloChallenge, JetNet or IceCube.
 #include "core/error.h"
 #include "core/io/idx.h"
 #include "core/text/plural.h"
@@ -337,7 +337,7 @@ class ArrayFileRows final : public ArrayRows {
     return numbers[static_cast<std::size_t>(i)];
   }
 
-  /// The layout is described at stored_numbers.
+  /// For the layout, see stored_numbers.
   void read_set(std::int64_t row, float* out) const {
     const SampleLayout sample = layout().sample;
     std::fill_n(out, sample.elements(), 0.f);
@@ -389,7 +389,7 @@ class ArrayFileRows final : public ArrayRows {
   }
 
   /// Refuses an array of labels under another name if the settings say nothing about labels: all
-  /// rows would silently have the same class.
+  /// rows would otherwise silently get the same class.
   void expect_no_other_labels(const ArraySettings& settings) const {
     const bool silent = settings.labels == ArraySettings{}.labels && settings.label == 0 &&
                         settings.latents.empty();
@@ -412,7 +412,7 @@ class ArrayFileRows final : public ArrayRows {
     }
   }
 
-  /// Rows of data sets have weight 1.
+  /// Refuses other weights: rows of data sets have weight 1.
   void require_weights_of_one() const {
     if (!file_->has("weight")) return;
     std::vector<double> weights(static_cast<std::size_t>(stored_rows()));
@@ -453,7 +453,7 @@ class ArrayFileRows final : public ArrayRows {
     return names;
   }
 
-  /// Energies in the file are in MeV; some files say so.
+  /// Energies must be in MeV; some files state their unit.
   void require_mev(const NumberArray& array) const {
     for (const char* name : {"units", "unit"}) {
       const auto unit = array.text_attribute(name);
@@ -578,8 +578,8 @@ std::unique_ptr<Dataset> open_npy(const DatasetRequest& request) {
                                          settings.of(request.path));
 }
 
-/// "train-labels-idx1-ubyte" for "train-images-idx3-ubyte", or the same with or without ".gz"; "" if
-/// there is no such file.
+/// "train-labels-idx1-ubyte" for "train-images-idx3-ubyte", with or without ".gz"; "" if there is
+/// no such file.
 std::string labels_of_idx(const fs::path& images) {
   std::string name = images.filename().string();
   if (name.ends_with(".gz")) name.resize(name.size() - 3);

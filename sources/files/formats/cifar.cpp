@@ -59,7 +59,7 @@ std::vector<fs::path> split_files(const fs::path& folder, Split split) {
     return {fs::exists(folder / "test.bin") ? folder / "test.bin" : folder / "test_batch.bin"};
   }
   if (fs::exists(folder / "train.bin")) return {folder / "train.bin"};
-  int last = 1;  // a missing file in between is reported by name
+  int last = 1;  // files missing in between are reported by name
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     for (int number = 1; number <= 9; ++number) {
       if (entry.path().filename() == batch_name(number)) last = std::max(last, number);

@@ -269,7 +269,7 @@ bool is_shard_pattern(const std::filesystem::path& path) {
   return name.find('{') != std::string::npos && name.ends_with(".tar");
 }
 
-/// Compressed archives are refused when they are opened, with the command that decompresses them.
+/// Compressed archives are refused when opened; the error names the command to decompress them.
 bool is_tar(const std::filesystem::path& path) {
   if (is_shard_pattern(path)) return false;
   const std::string extension = path.extension().string();

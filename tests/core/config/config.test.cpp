@@ -181,7 +181,7 @@ struct BrokenYaml {
   const char* why;
 };
 
-// The words of yaml-cpp (exceptions.h) do not reach the user.
+// yaml-cpp's messages (exceptions.h) do not reach the user.
 TEST(ConfigDocument, ExplainsBrokenYamlInItsOwnWords) {
   for (const BrokenYaml& broken :
        {BrokenYaml{"a: 1\n b: 2\n", 2, 3, "a ':' where no key can begin"},
@@ -294,7 +294,7 @@ TEST(ConfigOverrides, RefuseToUndoEachOther) {
   const std::vector<std::string> element = {"data.sources.0.weight=1", "data.sources=[]"};
   EXPECT_THROW(parse(kText, element), Error);
   EXPECT_THROW(parse(kText, {"data.sources.0.weight=1", "data.sources.00.weight=1"}), Error);
-  // Names with a common prefix are different names.
+  // Names that share a prefix are different names.
   EXPECT_EQ(parse("", {"a.lr_low=1", "a.lr=2"}).root().section("a").keys().size(), 2u);
 }
 
@@ -365,7 +365,7 @@ TEST(ConfigDocument, RefusesLargeFiles) {
   expect_parts(refusal(many), {"more than 256.0 KiB"});
 }
 
-// For the first text, yaml-cpp's LoadAll would create documents until memory runs out.
+// For the first input, yaml-cpp's LoadAll would create documents until memory runs out.
 TEST(ConfigDocument, RefusesASecondDocument) {
   const std::string advice = "more than one YAML document";
   expect_parts(refusal("\"k\":}, [] !!str 7\n? complex\n: [~, null, {}, []]\n"), {advice});

@@ -326,8 +326,8 @@ TEST(ParamTable, AppliesPresetsBeforeSettings) {
       << "a table may have no presets";
 }
 
-// Each row belongs to one law. With the other law, it may still be set to the default, as in
-// resolved configurations, and values from presets are ignored.
+// Each parameter belongs to one law. With the other law, it may still be set to its default, as in
+// resolved configurations; values from presets are ignored.
 TEST(ParamTable, RefusesSettingsWithoutEffect) {
   static const auto rows =
       ParamTable<Values>("noise")

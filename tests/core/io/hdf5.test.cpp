@@ -39,7 +39,7 @@ std::vector<float> numbers() {
   return x;
 }
 
-/// Writes x [rows, 3], label [rows], growing [rows, 3], nothing [rows, 0], a text, and attributes.
+/// Writes x [rows, 3], label [rows], growing [rows, 3], nothing [rows, 0], text, and attributes.
 void write_all(const fs::path& path, const Compression& compression = {}) {
   const std::vector<float> x = numbers();
   std::vector<std::int32_t> label(kRows);
@@ -215,8 +215,8 @@ TEST(Hdf5, RefusesAFileTruncatedDuringReading) {
                {"a.h5: the file is too short", fmt::format("was {} when", size)});
 }
 
-// h5py 3.16 with hdf5plugin 7.1 wrote the file: [15, 4] values in chunks of [7, 4], of which the last one is
-// incomplete, and zeros [4096, 8], with the default block of LZ4 and smaller ones.
+// h5py 3.16 with hdf5plugin 7.1 wrote the file: [15, 4] values in chunks of [7, 4] (the last chunk
+// is incomplete), and zeros [4096, 8], with LZ4's default block size and smaller ones.
 TEST(Hdf5, ReadsFilesOfHdf5plugin) {
   const Hdf5File file(WELLSPRING_SOURCE_DIR "/tests/data/compressed.h5");
   std::vector<float> expected(60), x(60);
@@ -246,8 +246,8 @@ TEST(Hdf5, RefusesUnknownCompressions) {
   expect_parts(refused("lz4:1"), {"lz4 has no levels"});
 }
 
-// A flipped byte in a chunk makes it an error, or changes its values. The numbers are sines, which no
-// codec compresses, and labels that count up, which all do.
+// A flipped byte in a chunk gives an error or changes its values. The numbers are sines, which no
+// codec compresses, and consecutive labels, which all codecs compress.
 TEST_P(Hdf5Compressed, SurvivesFlippedBytesInChunks) {
   const TemporaryFolder folder;
   write_all(folder / "a.h5", compression());

@@ -232,7 +232,7 @@ TEST(Npz, RefusesDamagedArchives) {
                {"its checksum is wrong"});
 }
 
-/// Fills three arrays alternately, one of them of unknown length. Entries of at least `zip64_from`
+/// Fills three arrays alternately; one has unknown length. Entries of at least `zip64_from`
 /// bytes get 64-bit fields.
 void write_side_by_side(const std::filesystem::path& path, std::uint64_t zip64_from = kZip64From) {
   NpzWriter archive(path, zip64_from);

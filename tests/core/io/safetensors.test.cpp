@@ -170,7 +170,7 @@ TEST(Safetensors, RefusesInconsistentHeaders) {
 
 TEST(Safetensors, ReadsFilesOfOtherWritersWithoutVerification) {
   const TemporaryFolder folder;
-  // Files from other writers may lack alignment and metadata, and may contain spaces.
+  // Files from other writers may have no alignment or metadata, and may contain spaces.
   spill(folder / "f", with_header(R"({"b": {"dtype":"U8", "shape":[1,1], "data_offsets":[2,3]},)"
                                   R"("a":{"shape":[1],"dtype":"F16","data_offsets":[0,2]}} )",
                                   3));

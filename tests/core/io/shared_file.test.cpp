@@ -24,7 +24,7 @@ struct SharedFiles : ::testing::Test {
     return static_cast<std::size_t>(
         std::distance(std::filesystem::directory_iterator(folder.path()), {}));
   }
-  /// Has a file that its only process has left without clean-up.
+  /// Leaves a file whose only process ended without cleaning up.
   void leave_one(int sharers) const {
     const pid_t child = fork();
     if (child == 0) {

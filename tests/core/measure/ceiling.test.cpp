@@ -36,7 +36,7 @@ TEST(ShareOfCeiling, IsTheMedianOfPairs) {
   EXPECT_EQ(to_string(share, load_of(1.5)), "96.5 % (95 %: 50.0 to 99.0 %)");
 }
 
-// A share of 255 % is only possible if rate and ceiling were measured under different conditions.
+// A share of 255 % is possible only if rate and ceiling were measured under different conditions.
 TEST(ShareOfCeiling, IsInconclusiveWithAnIntervalAboveOne) {
   const CeilingShare share = share_of_ceiling(pairs_of({2.1, 2.6, 2.55, 2.5, 3, 2.4, 2.6}));
   EXPECT_EQ(share.verdict, Verdict::contradicts);

@@ -19,7 +19,7 @@ TEST(SpreadOf, GivesTheMedianAndTheScaledMedianDeviation) {
   EXPECT_DOUBLE_EQ(spread_of({1000, 2, 1, 4, 3}).spread, 1.4826);
 }
 
-/// Ranks (from 1) of the interval's ends among n sorted values; zeros if there is no interval.
+/// 1-based ranks of the interval's ends among n sorted values; zeros if there is no interval.
 std::pair<int, int> ranks(std::size_t n) {
   std::vector<double> values(n);
   std::iota(values.rbegin(), values.rend(), 1);  // n, n - 1, ..., 1

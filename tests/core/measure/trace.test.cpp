@@ -15,7 +15,7 @@ namespace {
 
 class TraceTest : public testing::Test {
  protected:
-  /// The events of the written file, without those that name threads.
+  /// The events of the written file, except for thread names.
   nlohmann::json written(Trace& trace) const {
     trace.write();
     nlohmann::json spans = nlohmann::json::array();

@@ -15,7 +15,7 @@
 namespace wellspring::test {
 namespace {
 
-/// Collects output through a descriptor that is not a terminal.
+/// Collects output written to a descriptor that is not a terminal.
 class Pipe {
  public:
   Pipe() {
@@ -143,7 +143,7 @@ TEST(Progress, CutsLinesBetweenCharacters) {
   const Pipe pipe;
   Progress::Options wide = options(pipe, Progress::Style::bar);
   wide.total = 0;
-  for (const char* title : {"a", "aa"}) {  // with one of these, the cut splits an é
+  for (const char* title : {"a", "aa"}) {  // with one of these titles, the cut splits an é
     wide.title = title;
     for (int i = 0; i < 100; ++i) wide.title += "é";
     Progress(wide).update(1, {wide.title});
@@ -165,7 +165,7 @@ TEST(Progress, FitsAnyWidthFromFortyColumns) {
   const ProgressStatus status{
       "loss 1.234  12.3 k/s",
       {"accuracy 99.9 %", "lr 1.0e-03", "a source with a long name 33.3 %", "größe 66.7 %"}};
-  // Parts in order of importance, each with its adjacent blanks.
+  // Parts in order of importance, each with its surrounding blanks.
   const std::vector<std::string> optional = {"  1% ",         "10/1000  ",
                                              "training ",     "  accuracy 99.9 %",
                                              "  lr 1.0e-03",  "  a source with a long name 33.3 %",

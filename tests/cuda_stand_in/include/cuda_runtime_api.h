@@ -8,7 +8,7 @@
 // (operations.cpp). So the stand-in reveals errors in host code: a missing wait, a copy in the
 // wrong direction, a step that depends on the host. It reveals nothing about device code as
 // compiled by nvcc, NVIDIA's libraries, truly concurrent work, drivers, or speed. Nor does it
-// detect kernels that read host memory, because here that is the same address space.
+// detect kernels that read host memory, because here both share an address space.
 #pragma once
 
 #include "kernels/runtime/kernel_handle.h"
@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-// Values are those in the CUDA Runtime API, "Data types used by CUDA Runtime".
+// Values are from the CUDA Runtime API, "Data types used by CUDA Runtime".
 enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
@@ -168,12 +168,12 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaFuncGetName(const char** name, const void* function);
-/// The local memory is that of the functor's row in bench/results/kernels.md; 0 for others.
+/// Local memory comes from the functor's row in bench/results/kernels.md; 0 for others.
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function);
 
 namespace wellspring::stand_in {
 
-/// The target of a KernelHandle here: the host's loop with the kernel's parameters.
+/// Target of a KernelHandle here: the host's loop with the kernel's parameters.
 struct HostKernel {
   void (*run)(const void* parameters);
   const char* name;
@@ -186,7 +186,7 @@ void launch_kernel(void* stream, std::string name, const LaunchShape& shape,
 /// The same for a kernel of a library.
 void launch_kernel(void* stream, std::string name, std::function<void()> work);
 /// Takes local memory for a kernel with `stack` bytes per thread, as the driver does at its first
-/// launch (MemoryPlan::local_bytes). Refuses if the device has less left.
+/// launch (MemoryPlan::local_bytes). Fails if the device has too little left.
 cudaError_t take_local_memory(std::size_t stack);
 
 /// The seed of all random orders: WELLSPRING_STAND_IN_SEED, or 0.
@@ -195,8 +195,8 @@ unsigned seed();
 /// Sets the size of device memory (4 GiB otherwise). The next launch allocates local memory again.
 void set_device_memory(std::size_t bytes);
 
-/// Device memory that a node of a graph touches, in pages of 4 KiB: each counts once as read and
-/// once as written. Pages that a node writes first do not count as read.
+/// Device memory that a graph node touches, in pages of 4 KiB. A page counts at most once as read
+/// and once as written. Pages that a node writes first do not count as read.
 struct Footprint {
   std::string name;
   std::size_t read = 0, written = 0;  ///< bytes

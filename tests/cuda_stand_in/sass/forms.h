@@ -1,4 +1,4 @@
-// The operand forms of operations: results, then numbers, then conditions. Called by the families
+// The operand forms of operations: results, then numbers, then conditions. Called by all families
 // of operations; host only.
 #pragma once
 
@@ -163,7 +163,7 @@ inline Lanes joined(Joint joint, Lanes a, Lanes b) {
   if (joint == Joint::both) return a & b;
   return joint == Joint::either ? a | b : a ^ b;
 }
-/// Writes the result, and to a second predicate the same computed from the opposite comparison.
+/// Writes the result, and to a second predicate the result of the opposite comparison.
 inline void set_flags(Warp& warp, const Form& form, Joint joint, Lanes result, Lanes lanes) {
   const Lanes condition = warp.holds(form.condition(0));
   warp.set(form.flags.at(0), joined(joint, result, condition), lanes);

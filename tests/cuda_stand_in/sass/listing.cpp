@@ -168,7 +168,7 @@ Operand parse_operand(std::string_view text, const Labels& labels) {
   return operand;
 }
 
-/// Instructions that run once per warp have the same names with a U prefixed.
+/// Instructions that run once per warp have the same names with the prefix U.
 std::string without_uniform(const std::string& opcode) {
   static const std::set<std::string> uniform = {
       "UFLO",  "UIADD3", "UIMAD", "UISETP", "ULDC",  "ULEA",  "ULOP3", "UMOV", "UPLOP3",

@@ -15,10 +15,10 @@
 namespace wellspring::sass {
 namespace {
 
-// Layout of the constant bank for compute capability 9.0, which any listing shows.
+// Layout of the constant bank for compute capability 9.0, as seen in any listing.
 constexpr std::size_t kBlockShape = 0x0, kGridShape = 0xc, kLocalBase = 0x20, kStackEnd = 0x28,
                       kParameters = 0x210;
-/// Size of the shared memory before a block's own, which the system reserves.
+/// Size of the shared memory that the system reserves before a block's own.
 constexpr std::size_t kReservedShared = 0x400;
 
 std::uint32_t changed(std::uint32_t value, const Operand& operand, Sense sense) {
@@ -307,7 +307,7 @@ const std::byte* Warp::constant(std::int64_t offset, std::size_t bytes) const {
 
 // Control
 
-/// Makes `lanes` the current group; its other threads stay at the next instruction.
+/// Makes `lanes` the current group; the group's other threads wait at the next instruction.
 Lanes Warp::split_off(Lanes lanes) {
   Group& group = groups_[current_];
   const Lanes rest = group.lanes & ~lanes;
@@ -416,8 +416,8 @@ void Warp::leave_block_barrier() {
 
 namespace {
 
-/// Runs each warp up to the next barrier of the block, in random order with a `random`. Returns false
-/// once all have ended.
+/// Runs each warp up to the next barrier of the block, in random order if `random` is given.
+/// Returns false once all have ended.
 bool run_to_barrier(const std::vector<std::unique_ptr<Warp>>& warps, std::mt19937* random) {
   if (random == nullptr) {
     for (const auto& warp : warps) warp->run();

@@ -1,12 +1,12 @@
 // Runs device code on the host from its listing, one warp of 32 threads at a time. It reproduces
-// what a kernel writes and how often each instruction is issued, including divergence. It knows
-// only the listing: there are no caches, latencies or clocks.
+// what a kernel writes and how often each instruction is issued, including divergence. It models
+// only the instructions: there are no caches, latencies or clocks.
 //
 // A warp consists of groups of threads that are at the same instruction. A divergent branch splits
 // a group; BSYNC joins the threads that its BSSY held together, like the convergence barriers of
 // Volta and later (CUDA C++ Programming Guide, "Independent Thread Scheduling"). NVIDIA's
-// "CUDA Binary Utilities" lists the instructions (instruction set of Hopper) but not how they work,
-// which was found by running them and comparing the samples with the host's.
+// "CUDA Binary Utilities" lists the instructions (instruction set of Hopper) but does not explain
+// them; running them and comparing the samples with the host's showed how they work.
 //
 // Called by the stand-in's launcher; host only.
 #pragma once
@@ -61,9 +61,9 @@ struct Code {
 
 enum class Access : std::uint8_t { read, write, atomic };
 
-/// Finds writes to a byte of shared memory that no barrier of the block separates from an access of
-/// another warp. Reads and atomic operations do not conflict with each other: lock-free code, such as
-/// a union-find, mixes them on purpose. It does not depend on the order of the warps.
+/// Finds writes to a byte of shared memory without a block barrier between them and another warp's access. Reads and
+/// atomic operations do not conflict with each other: lock-free code, such as
+/// a union-find, mixes them on purpose. The result does not depend on the order of the warps.
 class SharedAccesses {
  public:
   /// Forgets all accesses: at the beginning of a block and at its barriers.
@@ -90,15 +90,15 @@ struct Block {
   SharedAccesses* accesses = nullptr;
 };
 
-/// The way to negate an operand: as an integer, by complement, or as a floating-point number.
+/// The negation of an operand: as an integer, by complement, or as a floating-point number.
 enum class Sense : std::uint8_t { whole, wholes_complement, real };
 
 class Warp {
  public:
   Warp(Code& code, Block& block, int first_thread);
 
-  /// Runs until all of its threads have ended or wait for the block, or for `most` instructions;
-  /// then it returns false.
+  /// Runs until all threads of the warp have ended or wait for the block. Returns false if this
+  /// takes more than `most` instructions.
   bool run(std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
   /// Releases the threads that wait for the block.
   void leave_block_barrier();
@@ -133,7 +133,7 @@ class Warp {
   void hold_together(int barrier);
   void part_from(int barrier, Lanes lanes);
   void meet(int barrier, Lanes lanes);
-  /// Synchronises the threads in a mask; each thread has a mask of its own.
+  /// Synchronises the threads in a mask; each thread passes its own mask.
   void meet_some(const Operand& mask);
   void wait_for_block();
 
@@ -175,9 +175,9 @@ class Warp {
 };
 
 /// Runs a grid. `parameters` points to the kernel's single parameter. With seed 0, blocks and warps
-/// run in order, a warp up to the next barrier; other seeds shuffle the blocks, and switch between
-/// warps after any instruction, but not between diverged groups, which share uniform registers. A
-/// seed repeats its order.
+/// run in order, each warp up to the next barrier. Other seeds shuffle the blocks and switch
+/// between warps after any instruction, but not between diverged groups, which share uniform
+/// registers. The order depends only on the seed.
 void run_grid(Code& code, const LaunchShape& shape, const void* parameters, std::size_t bytes,
               unsigned seed = 0);
 

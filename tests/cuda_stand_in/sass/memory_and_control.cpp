@@ -149,7 +149,7 @@ void write_value(Warp& warp, const Operand& to, int lane, std::size_t bytes, u64
   if (bytes == 8) warp.write_part(to, 1, lane, static_cast<u32>(value >> 32));
 }
 
-/// Compare and swap: writes a value if another is found, and sets a register to whether it did.
+/// Compare and swap: writes if it finds the expected value, and sets a register to the outcome.
 Operation compare_and_set(const Line& line, std::size_t bytes) {
   const auto& all = line.operands;
   return [=, to = all.at(0), place = all.at(1), expected = all.at(2), value = all.at(3)](
@@ -166,8 +166,8 @@ Operation compare_and_set(const Line& line, std::size_t bytes) {
   };
 }
 
-/// With a generic address and a predicate, it does nothing in shared memory; the predicate reports
-/// this, and other instructions then do the work.
+/// With a generic address and a predicate, the operation does nothing in shared memory. The
+/// predicate reports this, and other instructions do the work.
 Operation atomic(const Line& line) {
   const std::size_t bytes = line.has("64") ? 8 : 4;
   if (line.has("CAST")) return compare_and_set(line, bytes);

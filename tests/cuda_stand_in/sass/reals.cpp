@@ -50,8 +50,8 @@ struct Finish {
   float operand(float x) const { return flushes ? without_subnormal(x) : x; }
 };
 
-/// `f` reads volatile values and its result is volatile, so nothing moves across a change of
-/// rounding.
+/// `f` reads volatile values and its result is volatile, so no operation moves across a change of
+/// the rounding mode.
 template <class F>
 auto rounded(int rounding, F f) {
   std::fesetround(rounding);
@@ -265,7 +265,7 @@ I to_whole(double x) {
   return static_cast<I>(x);
 }
 
-/// The last type named is the source's if it is of the other kind, as in F2I.S64.F64.
+/// The last type is the source's if it is of the other kind, as in F2I.S64.F64.
 Operation real_to_whole(const Line& line) {
   const Form form = form_with_target(line);
   const bool from64 = line.has("F64"), flushes = line.has("FTZ");

@@ -71,7 +71,7 @@ TEST(DecayChain, ConservesMassesAndMomenta) {
   }
 }
 
-// Weights depend on the production alone, and the bodies before they decay are the same as without
+// Weights depend only on the production, and the bodies, before they decay, are the same as without
 // decays.
 TEST(DecayChain, LeavesProductionUnchanged) {
   for (const std::string weights : {"keep", "unweight"}) {
@@ -85,7 +85,7 @@ TEST(DecayChain, LeavesProductionUnchanged) {
     EXPECT_EQ(events.weight, bare.weight);
     EXPECT_EQ(events.log_weight, bare.log_weight);
     for (std::size_t row = 0; row < 500; ++row) {
-      // 172.5 decays to 10, (20, (0, 0)), 5; 80 decays to 20, (0, 0).
+      // In the end, a mass of 172.5 has decayed to 10, 20, 0, 0, 5, and a mass of 80 to 20, 0, 0.
       const std::array<std::size_t, 4> products = {5, 3, 5, 1};
       std::size_t at = 0;
       for (std::size_t body = 0; body < bare.finals[row].size(); ++body) {

@@ -50,7 +50,7 @@ struct Four {
 };
 
 // The boost multiplies rounding errors in the rest frame (40 u m per branching, see the shower's
-// tests) by at most (E + p) / m. A constituent adds fewer than 20 roundings of its energy.
+// tests) by at most (E + p) / m. Each constituent adds fewer than 20 rounding errors of its energy.
 TEST(Ginkgo, ConstituentsSumToTheJet) {
   Ginkgo::Params params;
   params.momentum_low = 0;
@@ -94,7 +94,7 @@ TEST(Ginkgo, BothFramesHoldTheSameJet) {
               [](const Four& a, const Four& b) { return a.e > b.e; });
     for (std::size_t k = 0; k < expected.size(); ++k) {
       const Four actual(moving.items[k]);
-      // Fewer than 20 roundings of numbers no larger than the jet's energy.
+      // Fewer than 20 rounding errors of numbers up to the jet's energy.
       ASSERT_NEAR(actual.e, expected[k].e, 20 * kEpsilon * jet);
       ASSERT_NEAR(actual.x, expected[k].x, 20 * kEpsilon * jet);
       ASSERT_NEAR(actual.y, expected[k].y, 20 * kEpsilon * jet);

@@ -13,7 +13,7 @@ struct GinkgoReference {
   static constexpr double kCut = 0.999;
 
   /// Density of one branching into an unordered pair t1, t2, in GeV^-4 for the given direction. /
-  /// The left and the right part are exchanged at random.
+  /// The left and right parts are exchanged at random.
   static double branching(double rate, double t, double t1, double t2) {
     return 0.5 * (ordered(rate, t, t1, t2) + ordered(rate, t, t2, t1)) / (4 * std::numbers::pi);
   }
@@ -36,7 +36,7 @@ struct GinkgoReference {
   }
 };
 
-/// A constituent in the jet's rest frame: mass squared, energy and momentum.
+/// A constituent in the jet's rest frame: squared mass, energy and momentum.
 struct GinkgoConstituent {
   double t, e, x, y, z;
 };
@@ -78,8 +78,8 @@ class GinkgoSetLikelihood {
       const std::size_t a = some | lowest, b = s ^ a;
       if (z_[a] > 0 && z_[b] > 0) {
         const double jacobian = GinkgoReference::momentum_jacobian(t_[s], t_[a], t_[b]);
-        // Because of rounding, the sum of the parts' masses may exceed the parent's; then there is
-        // no such branching.
+        // Because of rounding, the parts' masses may add up to more than the parent's mass; then
+        // there is no such branching.
         if (std::isfinite(jacobian)) {
           // In units of t0, products of many densities stay near 1.
           sum += GinkgoReference::branching(rate, t_[s], t_[a], t_[b]) * t_.back() * t_.back() *

@@ -54,10 +54,10 @@ struct Four {
 };
 
 // Let u be the rounding error of one operation. `branch` computes a momentum with fewer than 20
-// roundings of numbers up to the parent's energy E; part 2 is a difference, with one more rounding.
-// So each component of momentum is conserved to u E. Each energy follows from mass and momentum and
-// is exact to 20 u E. The pair's mass squared is (E1 + E2)^2 - p^2; its error is 2 E times that of
-// the energies.
+// rounding errors of numbers up to the parent's energy E; part 2 is a difference, with one more. So
+// each component of momentum is conserved to u E. Each energy follows from mass and momentum and is
+// exact to 20 u E. The pair's squared mass is (E1 + E2)^2 - p^2; its error is 2 E times the
+// energies' error.
 TEST(GinkgoShower, ConservesFourMomentumAtEachBranching) {
   for (const Law& law : {kQcd, kW}) {
     for (std::uint64_t i = 0; i < 1500; ++i) {
@@ -131,7 +131,7 @@ TEST(GinkgoShower, FitsTheLargestSpan) {
   EXPECT_GE(largest, 5);
 }
 
-// m0^2 / t_cut = 64,000 = 4^7.98 needs nine slots, but at most eight partons can wait.
+// m0^2 / t_cut = 64,000 = 4^7.98, so fewer than 8.98 partons wait, and nine slots suffice.
 TEST(GinkgoShower, ReportsAnUnfinishedShower) {
   const Rate slow = Rate::of(0.1);
   const float t_cut = 0.1f;

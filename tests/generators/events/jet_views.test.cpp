@@ -19,7 +19,7 @@ struct JetPart {
 };
 using Jet = std::vector<JetPart>;
 
-/// A cloud that owns its memory.
+/// A cloud of constituents that owns its memory.
 struct Filled {
   std::array<std::vector<float>, 6> rows;
   jets::Cloud cloud{};
@@ -82,9 +82,9 @@ Jet random_jet(std::uint64_t i) {
   return jet;
 }
 
-// A shifted, rotated or mirrored jet has the same image, unless rounding moves a constituent into the
-// next pixel. A jet has up to 40 constituents, whose coordinates are off by about 1e-5 of a pixel, so
-// fewer than 1 jet in 1000 differs.
+// A shifted, rotated or mirrored jet has the same image, unless rounding moves a constituent into
+// the next pixel. A jet has up to 40 constituents, and their coordinates are off by about 1e-5
+// pixels, so fewer than 1 jet in 1000 differs.
 TEST(JetViews, ImagesAreInvariantUnderShiftsRotationsAndReflections) {
   const jets::Picture picture{33, 0.05f, jets::Norm::sum, 1};
   int compared = 0, different = 0;

@@ -96,9 +96,9 @@ TEST(NuTelescope, CountsOverflowAndSaturation) {
   }
 }
 
-// Compares the row of an event that has too many pulses with a row that has room for all. It must
-// keep some of them, in their order, with the same flags. Noise, light, and the light of each
-// string are runs of consecutive pulses, so each keeps its share to within one pulse.
+// Compares a row that is too short for its pulses with a row that has room for all of them. The
+// short row must keep some of the pulses, in order, with the same flags. Noise, light, and the
+// light of each string are runs of consecutive pulses, so each keeps its share to within one pulse.
 TEST(NuTelescope, KeepsAnUnbiasedSampleOfItsPulses) {
   constexpr std::size_t kItems = 512, kEvents = 200;
   const Settings settings = {{"energy_low", "5000"}, {"output", "truth"}};

@@ -110,7 +110,7 @@ TEST(Systems, DoublePendulumObeysLagrange) {
 }
 
 // The figure of eight returns after its known period. Two masses of 1 on a circle of diameter 1
-// (the third mass is 0) return after Kepler's, omega^2 = 2. The integration is reversible.
+// (the third mass is 0) return after Kepler's period, omega^2 = 2. The integration is reversible.
 TEST(Systems, BodiesReturnAfterTheirPeriod) {
   const ThreeBodies<double> equal{{1, 1, 1}, 0};
   const Bodies eight = figure_eight(), round = after(equal, eight, 6.32591398, 20000);

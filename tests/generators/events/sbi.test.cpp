@@ -87,7 +87,7 @@ struct MoonPosterior {
 
 // Var(theta0 | x) = (E[s^2 | x] + Var(d | x)) / 2, because both signs of s = (theta0 + theta1) /
 // sqrt 2 are equally likely, and E[s^2] = 1/3. p(x) = chance / 2. A grid over x with a spacing of
-// 0.02 gives the mean variance, 0.0045, to a relative 1e-3, which changes the result by 2e-6.
+// 0.02 gives the mean variance, 0.0045, with an error of 0.1 %, which changes the result by 2e-6.
 TEST(Sbi, TwoMoonsReportsTheBestPossibleError) {
   constexpr double kStep = 0.02;
   double sum = 0, mass = 0;
@@ -100,7 +100,7 @@ TEST(Sbi, TwoMoonsReportsTheBestPossibleError) {
   EXPECT_NEAR(mass, 1, 2e-3);
   EXPECT_NEAR(std::sqrt((1.0 / 3 + sum) / 2), Sbi::kTwoMoonsRmse, 2e-5);
 
-  // The same from samples, as the deviation of d from its posterior mean.
+  // The same from samples, as the standard deviation of d from its posterior mean.
   const Draws draws("two_moons", 500, 1 << 20);
   std::vector<double> left;
   for (std::size_t i = 0; i < draws.count(); ++i) {
@@ -142,7 +142,7 @@ class NumPy42 {
 };
 
 // Positions of slcp's numbers in the benchmark's first observation of slcp_distractors
-// (num_observation_1 of both tasks). These numbers equal those without distractors, bit for bit.
+// (num_observation_1 of both tasks). The numbers equal those without distractors, bit for bit.
 TEST(Sbi, DistractorsLeaveTheNumbersOfSlcpUnchanged) {
   constexpr std::size_t kPlaces[8] = {22, 33, 23, 67, 42, 21, 16, 90};
   const Draws plain("slcp", 500), distracted("slcp_distractors", 500);

@@ -1,5 +1,5 @@
-// Samples of a task of `sbi`, and a test of their mean at five standard errors, which fails by chance
-// once in 1.7 million. Host only.
+// Samples of an `sbi` task, and a test of their mean at five standard errors (fails by chance once
+// in 1.7 million). Host only.
 #pragma once
 
 #include "generators/generator.h"

@@ -11,9 +11,9 @@
 namespace wellspring::test {
 namespace {
 
-// Compares with the cumulative distribution computed from log-gamma functions: u must be between
-// its values just below and at the drawn number. The tolerance of 1e-9 is far above the rounding
-// error of both.
+// Compares with the cumulative distribution from log-gamma functions: u must be between the
+// distribution's values just below and at the drawn number. The tolerance of 1e-9 is far above the
+// rounding error of both.
 TEST(Sbi, BinomialInvertsTheCumulativeDistribution) {
   constexpr int kN = 1000;
   for (const double p : {1e-6, 1e-3, 0.02, 0.3, 0.5, 0.500001, 0.9, 0.9999}) {

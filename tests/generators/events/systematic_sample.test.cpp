@@ -9,7 +9,7 @@
 namespace wellspring {
 namespace {
 
-// Tries every start equally often, with a word from the middle of each interval of below().
+// Tries every start once, with the word in the middle of the interval that below() maps to it.
 TEST(SystematicSample, KeepsEachItemWithTheSameProbability) {
   for (const auto& [all, most] : {std::pair{7u, 3u}, {1000u, 512u}, {513u, 512u}, {90u, 1u}}) {
     std::vector<std::uint32_t> times(all);

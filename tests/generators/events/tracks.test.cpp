@@ -27,12 +27,12 @@ std::vector<ParamSetting> settings_of(const std::string& text) {
   return settings;
 }
 
-// A direction is turned through a half angle, which leaves it about 5 roundings off the unit
+// A direction is turned through a half angle, which leaves it about 5 rounding errors off the unit
 // circle. Doubling the angle doubles this error; with the rounding of the doubling and of the
-// products, the total is about 20. Each step adds about 60 roundings of 2^-53 of its arc length and
-// of its distance from the axis; the truncated series are more accurate. Far from the axis, the
-// crossing with a cylinder is a root with sensitivity 1 / outwards, which the tolerance for the
-// radius includes.
+// products, the total is about 20. Each step adds about 60 rounding errors, each 2^-53 of the
+// step's arc length and distance from the axis; the truncated series are more accurate. Far from
+// the axis, the crossing with a cylinder is a root with sensitivity 1 / outwards. The tolerance for
+// the radius includes this.
 TEST(Helix, CrossingsAreOnTheCircleAndTheSurface) {
   for (std::uint32_t i = 0; i < 5000; ++i) {
     const Philox4 random = philox4x32({{i, 0, 0, 0}}, 5);

@@ -14,7 +14,7 @@
 
 namespace wellspring::test {
 
-/// Emits three samples of 40 x 40 pixels, directly and through a view, with teams of 7 threads.
+/// Emits three samples of 40 x 40 pixels, directly and through a view, in teams of 7 threads.
 /// Expects identical bytes whether the cells are in scratch memory of `scratch` bytes or in planned
 /// memory. Then calls look(batch) for each batch.
 template <class F, class Look>

@@ -83,7 +83,7 @@ void draw_lines(const std::vector<std::uint32_t>& from, const std::vector<std::u
 }
 
 // Lines inside, across and far beyond a picture must match the reference drawing, in one band and
-// in three, drawn singly or several at once.
+// in three, drawn one at a time or several at once.
 TEST(Contour, DrawsClippedBresenhamLines) {
   constexpr int kWidth = 37, kHeight = 29, kBands = 3, kRows = 10;
   std::mt19937 random(3);
@@ -138,7 +138,7 @@ TEST(Contour, DrawsClippedBresenhamLines) {
   EXPECT_GT(drawn, 5000);
 }
 
-// Paints in planned memory, whole pictures in scratch memory, and in bands of rows, with teams of
+// Paints whole pictures in planned and in scratch memory, and in bands of rows, with teams of
 // several threads, directly and through a view that reaches beyond the picture.
 template <class F>
 void expect_equal_places(typename F::Params params) {
@@ -181,7 +181,7 @@ TEST(Contour, BandsDoNotChangePictures) {
   expect_equal_places<Rcdb>({});
 }
 
-// A thread's scratch memory holds the whole picture if it fits; otherwise there are no bands.
+// A picture that fits in a thread's scratch memory is one band; a larger one has no bands.
 TEST(Contour, HostsUseOneBandOrNone) {
   for (const auto& [side, bands] : std::map<int, int>{{512, 1}, {1024, 0}}) {
     MemoryPlan memory(Device::cpu());

@@ -36,8 +36,8 @@ struct Drawn {
   }
 };
 
-/// The sequence of leaves on the plane. The leaves that meet a smaller region, in this order, form
-/// that region's sequence.
+/// The sequence of leaves on the plane. The leaves that meet a smaller region form that region's
+/// sequence, in the same order.
 class Sequence {
  public:
   explicit Sequence(const LeafPlaces& law, int level = LeafPlaces::kPlane)
@@ -115,7 +115,7 @@ std::vector<std::uint32_t> laid(const Drawn& drawn, const DeadLeaves::Params& pa
   return front;
 }
 
-// Tiles, culling, levels and early exit must match the definition bit for bit, also far beyond the
+// Tiles, culling, levels and early exit must match the definition bit for bit, even far beyond the
 // border, where the plane repeats, and past the horizon.
 TEST(DeadLeaves, TilesMatchTheDefinition) {
   const char* const looks[] = {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kChannels = FillLevels::kChannels;
 
-/// Fills and their levels, including their memory.
+/// Fills and their levels, and the memory for both.
 struct Leveled {
   Leveled(std::int32_t count, std::int32_t side, const std::vector<float>& fills)
       : levels(count, side), pixels(fills) {

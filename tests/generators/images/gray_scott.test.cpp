@@ -121,7 +121,7 @@ TEST(Fields, DoNotDependOnResidentChains) {
 
 TEST(Fields, WarmUpTheNextChainInTime) {
   Lanes lanes(kShort, 19);
-  // Lane 0 shows chain 0 in rounds 0 to 3, and chain 3 from round 4 on.
+  // Lane 0 shows chain 0 in rounds 0 to 3, and chain 3 starting at round 4.
   for (std::uint64_t round = 0; round < 4; ++round) {
     lanes.show({3 * round});
     EXPECT_EQ(lanes.heads[0].step, kShort.steps_of(static_cast<std::int32_t>(round)));

@@ -48,7 +48,7 @@ TEST(Ifs, GivesEqualImagesInScratchAndInThePlan) {
       });
 }
 
-// Two teams of 7 threads, which share the cells of the box, find the same as one.
+// Two teams of 7 threads, which share the cells of the box, find the same box as one team.
 TEST(Ifs, FindsEqualBoxesInScratchAndInThePlan) {
   Ifs::Params params;
   params.walkers = 600;
@@ -57,7 +57,7 @@ TEST(Ifs, FindsEqualBoxesInScratchAndInThePlan) {
                                     [](const test::HostBatch&) {});
 }
 
-// A point per pixel and a margin of 4 of 40 pixels. The box includes the origin, so one of two
+// One point per pixel and a margin of 4 of 40 pixels. The box includes the origin, so one of two
 // opposite sides may have no point. The farthest point may round into the margin. The survey has
 // more points, so its box is larger.
 TEST(Ifs, FillsThePictureWithTheBoxOfItsPoints) {

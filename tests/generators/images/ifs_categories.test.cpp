@@ -34,7 +34,7 @@ double plain_filling_rate(const System& system, const SampleRng& rng, std::uint3
   std::vector<double> xs = {0}, ys = {0};
   for (std::uint32_t i = 0; i + 1 < kSurveyPoints; ++i) {
     // Words come from eight blocks at a time: first the lower half of each block's first word, then
-    // the upper halves, and so on.
+    // the upper halves of these words, and so on.
     const std::uint32_t block = i / 64 * 8 + i % 8, half = i / 8 % 8;
     const Philox4 words = rng.block(Purpose::texture, (attempt << 14) + block);
     const std::uint32_t selector = words.word[half / 2] >> (half % 2 == 0 ? 0 : 16) & 0xffffu;
@@ -71,10 +71,10 @@ TEST(IfsCategories, SurveysMatchAPlainChain) {
   EXPECT_GE(finite, 4);
 }
 
-// Compares the search for the shipped categories with the published search. Each number of tries is
-// a sum of 1000 geometric numbers with a mean near 43, so their difference has a standard deviation
-// of sqrt(2000) 42.7 (1 - 1/42.7). A filling rate of 0.19 or 0.21 instead of 0.2 changes the number
-// of tries by about 10 %, which is 3 standard deviations. Wrong pixel counts change it far more.
+// Compares the search for the shipped categories with the published search. Both numbers of tries
+// are sums of 1000 geometric numbers (mean near 43), so their difference has the standard deviation
+// sqrt(2000) 42.7 (1 - 1/42.7). A filling rate of 0.19 or 0.21 instead of 0.2 changes the number of
+// tries by about 10 %, or 3 standard deviations. Wrong pixel counts change this number far more.
 TEST(IfsCategories, AcceptsAsManyCandidatesAsPublished) {
   const auto known = known_attempts(kSpec).first(1000);
   const double tries = std::accumulate(known.begin(), known.end(), 1000.0);

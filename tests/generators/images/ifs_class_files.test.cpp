@@ -149,7 +149,7 @@ TEST(IfsClassFiles, PathsAreRelativeToTheConfiguration) {
   const std::string yaml = (folder / "config.yaml").string();
   const auto generator = make_generator("ifs", 16, {{"class_file", "[a.csv]", {yaml, 3, 1}}});
   EXPECT_EQ(generator->info().classes, std::vector<std::string>{"a"});
-  // The path in the parameters is absolute, so that another folder can hold them.
+  // The parameters contain an absolute path, so they can be stored in another folder.
   EXPECT_NE(generator->parameters_yaml().find((folder / "a.csv").string()), std::string::npos);
   test::expect_parts(
       test::message_of(ErrorKind::data,

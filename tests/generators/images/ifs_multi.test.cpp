@@ -32,8 +32,8 @@ IfsMulti with_six(IfsMulti::Params params = {}) {
   return functor;
 }
 
-// `target` has one column per class, which is 1 if a fractal of that class is present; the label is
-// the class of the fractal in front.
+// `target` has one column per class: 1 if a fractal of that class is present. The label is the
+// class of the topmost fractal.
 TEST(IfsMulti, TargetsNameTheClassesOfTheFractals) {
   const auto generator =
       make_generator("ifs_multi", 16, {{"categories", "7", {}}, {"points", "64", {}}});
@@ -72,7 +72,7 @@ TEST(IfsMulti, TargetsNameTheClassesOfTheFractals) {
   EXPECT_GT(repeated, 100) << "some pictures must show a class twice";
 }
 
-// Extra columns, which exist if another source has more classes, are 0.
+// Extra columns (if another source has more classes) are 0.
 TEST(IfsMulti, PadsTargetsOfAWiderBatchWithZeros) {
   SampleLayout layout = SampleLayout::image(8, 8, 3);
   layout.targets = kClasses + 3;

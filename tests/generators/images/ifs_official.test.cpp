@@ -97,7 +97,7 @@ TEST(IfsOfficial, ShippedRefusalsMatchTheSearch) {
   constexpr std::size_t kCount = 8;
   const auto searched = search_official(1, 0.2, kCount, {}, 2);
   const auto from_known = search_official(1, 0.2, kCount, known, 1);
-  // The results of some categories are shipped; the rest must be searched for.
+  // The results for some categories are shipped; the others must be searched for.
   const auto mixed = search_official(1, 0.2, kCount, known.first(5), 1);
   for (std::size_t k = 0; k < kCount; ++k) {
     EXPECT_EQ(searched[k].refused, known[k]) << k;

@@ -1,4 +1,4 @@
-// Samples of generator `ifs` on their canvas, painted by a single thread. Tests only; host only.
+// Samples of generator `ifs` on their canvas, painted by one thread. Tests only; host only.
 #pragma once
 
 #include "generators/images/ifs.h"

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kSide = 61;  // a prime
 
-/// A known category, and the mapping from its points to a canvas of kSide x kSide cells.
+/// A known category, and the map from its points to a canvas of kSide x kSide cells.
 struct Drawn {
   System system;
   Window window;
@@ -148,7 +148,7 @@ double walkers_against_a_chain(int burn_in) {
 }
 
 // With 72 differences (71 degrees of freedom), |t| exceeds 5.4 once in a million. Each walker draws
-// 12 points, so without enough burn-in they still show their common start.
+// 12 points, so without enough burn-in these points still show their common start.
 TEST(IfsSystem, ManyWalkersMatchOneChain) {
   EXPECT_LT(std::abs(walkers_against_a_chain(32)), 5.4);
   EXPECT_GT(std::abs(walkers_against_a_chain(0)), 5.4) << "the test must detect a missing burn-in";

@@ -59,7 +59,7 @@ TEST(Ising, ProbabilitiesFollowBoltzmann) {
 // ---- the generator ------------------------------------------------------------------------------
 
 TEST(Ising, LatentsMatchThePicture) {
-  // 232 sites per side exceed a team's scratch memory.
+  // A lattice of side 232 exceeds a team's scratch memory.
   for (const int size : {16, 37, 232}) {
     const auto generator = make_generator("ising", size, {{"rounds", "2", {}}});
     const int side = (size + 1) / 2 * 2;

@@ -24,7 +24,7 @@ Bulb bulb_of(int power, int rule, int power2, int rule2, int iterations) {
   return {{Formula::of(power, rule), Formula::of(power2, rule2)}, false, iterations, 1};
 }
 
-// The coordinates of a power are at most r^n, so its norm is at most sqrt(3) r^n. With rho^(n-1) =
+// Each coordinate of a power is at most r^n, so the norm is at most sqrt(3) r^n. With rho^(n-1) =
 // 1 / (n sqrt 3), a point of radius rho (1 - 1/n) maps to a norm of at most rho (1 / n + 1 - 1 /
 // n), so orbits stay within rho < 1.
 TEST(Mandelbulb, ContainsItsCentre) {
@@ -135,7 +135,7 @@ TEST(Mandelbulb, RendersSolidsWithinTheirBounds) {
         nearest = std::max(nearest, static_cast<double>(depth));
       }
     }
-    // Value 1 means a distance of 1, which is 1.5 from the origin; 1/4 means a distance of 4.
+    // Value 1 is at distance 1 from the camera and 1.5 from the origin; value 1/4 is at distance 4.
     EXPECT_LE(nearest, 1 - 0.25 * (1.5 - std::pow(2, 1.0 / 7) - 0.03));
   }
 }

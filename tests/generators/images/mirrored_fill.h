@@ -27,7 +27,7 @@ class MirroredFill {
   /// All levels, from the fill down to one pixel.
   const std::vector<Level>& levels() const { return levels_; }
 
-  /// Reads the fill bilinearly in the program's own arithmetic, for bit-exact comparison.
+  /// Reads the fill bilinearly with the program's own arithmetic, for bit-exact comparison.
   float at_full_resolution(float column, float row) const {
     const float x = std::clamp(folded(column) - 0.5f, 0.f, side_ - 1);
     const float y = std::clamp(folded(row) - 0.5f, 0.f, side_ - 1);

@@ -35,7 +35,7 @@ Settings rendered(Settings settings) {
   return settings;
 }
 
-/// The pictures of `drawn` at the canvas's size as stored images of 8 bits, augmented as `yaml` says.
+/// The pictures of `drawn` at canvas size as stored 8-bit images, with the augmentations in `yaml`.
 std::vector<float> read_as_stored(const Drawn& drawn, int size, const std::string& yaml) {
   const auto whole = make_generator(drawn.generator, kCanvas, drawn.settings);
   std::vector<std::uint8_t> bytes;
@@ -69,7 +69,7 @@ test::Samples emitted(const Drawn& drawn, int size, const std::string& yaml) {
   return test::collect(*generator, {kSeed, 0, kCount}, {}, yaml);
 }
 
-// 32 pixels are a third of the canvas: the centres of the output's pixels are centres of its pixels.
+// 32 pixels are a third of the canvas: centres of output pixels are also centres of canvas pixels.
 TEST(RenderedCanvas, IsReadLikeAStoredImage) {
   for (const Drawn& drawn : kDrawn) {
     for (const int size : {96, 41, 32, 130}) {
@@ -79,7 +79,7 @@ TEST(RenderedCanvas, IsReadLikeAStoredImage) {
         const std::vector<float> expected = read_as_stored(drawn, size, yaml);
         const std::vector<float> actual = emitted(drawn, size, yaml).x;
         ASSERT_EQ(actual.size(), expected.size());
-        // Both sum the same terms in the same order, but a canvas's value is rounded once more.
+        // Both sum the same terms in the same order, but canvas values are rounded once more.
         for (std::size_t i = 0; i < actual.size(); ++i)
           ASSERT_NEAR(actual[i], expected[i], 1e-6) << drawn.generator << size << yaml << " " << i;
       }
@@ -98,14 +98,14 @@ TEST(RenderedCanvas, OfTheOutputSizeChangesNothing) {
   }
 }
 
-// Rotation and zoom are drawn in units that do not depend on the size of the canvas.
+// Rotation and zoom are drawn in units that do not depend on the canvas size.
 TEST(RenderedCanvas, KeepsTheLatents) {
   const std::string yaml = "augment: [rotate: 40, zoom: [0.5, 2]]";
   const auto plain = make_generator("visual_atom", 32);
   const std::vector<float> expected = test::collect(*plain, {kSeed, 0, kCount}, {}, yaml).latents;
   const std::vector<float> actual = emitted(kDrawn[0], 32, yaml).latents;
   ASSERT_EQ(actual.size(), expected.size());
-  // Positions in canvas pixels have errors of a few 2^-24 of 96 pixels.
+  // Positions in canvas pixels have errors of a few times 2^-24 of 96 pixels.
   for (std::size_t i = 0; i < actual.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 1e-4) << i;
 }
 
@@ -123,8 +123,8 @@ double sharpness(const std::vector<float>& x, int size) {
   return difference / (square - sum * sum / count);
 }
 
-// A crop of 8 % of a published picture, 145 of 512 or 102 of 362 pixels wide, still shrinks to 64 pixels. Without a
-// canvas of its own, it enlarges 18 pixels.
+// A crop of 8 % of a published picture, 145 of 512 or 102 of 362 pixels wide, still shrinks to 64
+// pixels. Without a separate canvas, the crop is 18 pixels wide and is enlarged.
 TEST(RenderedCanvas, KeepsSmallCropsAsSharpAsTheWholePicture) {
   const Drawn published[] = {{"visual_atom", {{"preset", "visualatom-1k", {}}}},
                              {"rcdb", {{"preset", "rcdb-1k", {}}}},
@@ -138,7 +138,7 @@ TEST(RenderedCanvas, KeepsSmallCropsAsSharpAsTheWholePicture) {
     };
     const std::string crop = "augment: [crop_resize: {scale: [0.08, 0.08], ratio: [1, 1]}]";
     const double cropped =
-        sharpness_of(nullptr, crop);  // 1.4 to 3.1 times that of the whole picture
+        sharpness_of(nullptr, crop);  // 1.4 to 3.1 times the sharpness of the whole picture
     EXPECT_GT(cropped, sharpness_of(nullptr, "")) << drawn.generator;
     EXPECT_LT(sharpness_of("0", crop), 0.3 * cropped) << drawn.generator;
   }

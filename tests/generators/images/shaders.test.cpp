@@ -25,8 +25,8 @@ enum Latent : std::size_t { kProgram, kDomain, kFine, kFormB, kBend, kX, kY, kUn
 // ---- samples ------------------------------------------------------------------------------------
 
 // Latents locate the fields of a board, even if it is mirrored and rotated. They determine the
-// level at each pixel, and colours are a monotonic function of the level. So grey values sorted by
-// the level computed from the latents must be in ascending order. Rounding moves levels by 1e-4 at
+// level at each pixel, and colours are a monotonic function of the level. So if grey values are
+// sorted by the level computed from the latents, they must ascend. Rounding moves levels by 1e-4 at
 // steep edges; a wrong position, rotation or unit would mix fields whose values differ by 0.3 or
 // more.
 TEST(Shaders, LatentsLocateABoard) {

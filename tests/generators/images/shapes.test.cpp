@@ -149,8 +149,8 @@ TEST(Shapes, PolygonsMatchTheirOutlines) {
   EXPECT_EQ(counts.size(), 6u);
 }
 
-// The latents alone determine every pixel of the background, a mixture of two colours by a wave,
-// even when it is mirrored, rotated, shifted and scaled. Rounding of latents moves the wave by up
+// The latents alone determine every pixel of the background, two colours mixed by a wave, even when
+// it is mirrored, rotated, shifted and scaled. Rounding of latents moves the wave by up
 // to 1e-5 periods. The mixture changes by at most 3 times the colours' difference per period.
 TEST(Shapes, LatentsDetermineTheBackground) {
   const auto generator = make_generator(

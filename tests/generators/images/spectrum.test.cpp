@@ -39,8 +39,8 @@ Spectrum::Params with(Spectrum::Palette palette) {
   return params;
 }
 
-// Teams of any size that paint through tiles in scratch memory give the same bits as a lone thread,
-// with as much scratch as paint_scratch() asks for and with less.
+// Teams of any size that paint through tiles in scratch memory give the same bits as a single
+// thread, both with the scratch that paint_scratch() asks for and with less.
 TEST(Spectrum, TilesGiveTheBitsOfALoneTeam) {
   for (const auto palette : {Spectrum::Palette::correlated, Spectrum::Palette::grey}) {
     for (const int size : {16, 32, 64, 128, 256, 512, 1024}) {
@@ -58,7 +58,7 @@ TEST(Spectrum, TilesGiveTheBitsOfALoneTeam) {
                                 [&](test::ThreadTeam& team, std::int64_t) {
                                   functor.paint(team, lone.scene, scratch, cells.data());
                                 });
-        // The grids and their range; a lone team keeps its tables after them.
+        // The grids and their range; a team of one keeps its tables after them.
         const auto compared = static_cast<std::ptrdiff_t>(functor.fields() * size * size + 2);
         EXPECT_TRUE(std::equal(cells.begin(), cells.begin() + compared, lone.cells.begin()))
             << size << ", " << members << " members, " << bytes << " bytes";

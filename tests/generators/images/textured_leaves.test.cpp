@@ -77,8 +77,8 @@ struct Loaded {
 /// Rebuilds every pixel from the dense labels and the fill generator's samples. Where a pixel reads
 /// a fill at full resolution, the result must be exact, because the reference here uses the same
 /// arithmetic. Elsewhere the reference uses double precision: a coordinate below 12 is rounded
-/// twice, by at most 2^-22, and the levels and the interpolation between them take about 30
-/// roundings of 2^-24. Neighbouring values differ by at most the fill's range.
+/// twice, by at most 2^-22, and the levels and the interpolation between them add about 30 rounding
+/// errors of 2^-24. Neighbouring values differ by at most the fill's range.
 void expect_fills_shown(const std::string& fill, std::vector<ParamSetting> of_fill,
                         const std::string& yaml, std::vector<ParamSetting> others, int size) {
   std::string text = fill;

@@ -32,7 +32,7 @@ double noise_at(Kind kind, lattice::Key key, float x, float y) {
 constexpr Kind kAllKinds[] = {Kind::perlin, Kind::simplex, Kind::worley_f1, Kind::worley_f2,
                               Kind::worley_edges};
 
-/// Point i of a series, with a lattice of its own, so that no two points share lattice points.
+/// Point i of a series. Each point has its own lattice, so no two points share lattice points.
 struct Place {
   lattice::Key key;
   float x, y;

@@ -19,7 +19,7 @@ constexpr double kTau = 2 * std::numbers::pi;
 
 // ---- the generator ------------------------------------------------------------------------------
 
-// Targets are scaled by their range; a bound for arbitrary angles would make it 10^5 times wider.
+// Targets are scaled by a range, which a bound for arbitrary angles would make 10^5 times wider.
 TEST(Xy, HelicityHasItsEquilibriumRange) {
   const auto info = [](std::vector<ParamSetting> settings) {
     return make_generator("xy", 64, settings)->info().latents[3];

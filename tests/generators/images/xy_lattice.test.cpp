@@ -84,7 +84,7 @@ TEST(Xy, VorticesSumToZero) {
 }
 
 // Between opposite spins, both directions of rotation are equally short, but both plaquettes of a
-// bond must use the same one.
+// bond must use the same direction.
 TEST(Xy, VorticesOfOppositeSpinsSumToZero) {
   constexpr int kSide = 8;
   Lattice lattice(kSide);

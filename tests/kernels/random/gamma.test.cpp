@@ -55,7 +55,7 @@ TEST(LowerGamma, HasTheRightLimits) {
 }
 
 TEST(Gamma, HasPinnedBits) {
-  // FNV-1a of the bits, which are equal for every compiler, optimisation level and machine.
+  // FNV-1a of the bits, which are the same for every compiler, optimisation level and machine.
   std::uint64_t hash = 0xcbf29ce484222325u;
   const auto add = [&](float v) {
     hash = (hash ^ std::bit_cast<std::uint32_t>(v)) * 0x100000001b3u;

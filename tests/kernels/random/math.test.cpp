@@ -22,7 +22,7 @@ using math::kInfinity;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Tests every 1021st of all 2^32 binary32 numbers, and fewer in unoptimised builds. 1021 is prime,
-// so all exponents and varied mantissas occur. The stated bounds were measured with every 31st.
+// so all exponents and varied mantissas occur. The stated bounds are from every 31st number.
 #if defined(WELLSPRING_SANITIZED) || !defined(NDEBUG)
 constexpr std::uint64_t kStride = 65'521;
 constexpr std::uint32_t kPairs = 100'000;
@@ -269,7 +269,7 @@ TEST(Math, GivesEqualBitsInVectorAndScalarCode) {
         << "function " << i / n << " at " << x[i % n];
   }
 
-  // FNV-1a of the bits, which are equal for every compiler, optimisation level and machine. A
+  // FNV-1a of the bits, which are the same for every compiler, optimisation level and machine. A
   // change to a function changes every sample that uses it, so it must be deliberate.
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const float value : scalar) hash = (hash ^ canonical(value)) * 0x100000001b3u;
@@ -319,7 +319,7 @@ TEST(BoxMuller, IsStandardNormal) {
     sums[0] += double{pair.first} * double{pair.second};
   }
   const double n = 2.0 * kCount;
-  // The variances of z, z^2, z^3, z^4 are 1, 2, 15, 96; that of a product of two is 1.
+  // The variances of z, z^2, z^3, z^4 are 1, 2, 15, 96; the variance of a product of two is 1.
   EXPECT_NEAR(sums[1] / n, 0, 5 * std::sqrt(1 / n));
   EXPECT_NEAR(sums[2] / n, 1, 5 * std::sqrt(2 / n));
   EXPECT_NEAR(sums[3] / n, 0, 5 * std::sqrt(15 / n));

@@ -57,7 +57,7 @@ TEST_F(ActiveThreadsTest, HalvesWhenHalfIsFaster) {
   ActiveThreads active = active_threads(6);
   run(active, {one_busy, 150}, 2);
   EXPECT_EQ(active.count(), 3);
-  // No core is lost any more, so all six are tried again from time to time.
+  // Cores are no longer lost, so all six are tried again from time to time.
   int with_all = 0;
   for (int window = 0; window < 10 * kTrial; ++window) {
     run(active, {one_busy, 0}, 1);
@@ -75,7 +75,7 @@ TEST_F(ActiveThreadsTest, FallsToOneWhenAllOtherCoresAreBusy) {
   EXPECT_EQ(active.count(), 1);
 }
 
-// When all cores are equally busy, or steps are long, half the threads are slower.
+// When all cores are equally busy, or steps are long, half as many threads are slower.
 TEST_F(ActiveThreadsTest, KeepsAllWhenHalfIsNotFaster) {
   ActiveThreads active = active_threads(4);
   int with_half = 0;

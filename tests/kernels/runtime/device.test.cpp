@@ -11,7 +11,7 @@
 namespace wellspring {
 namespace {
 
-/// Parses `text`, which must throw an error of this kind, and returns its message.
+/// Expects that parsing `text` throws an error of this kind; returns the message.
 std::string refusal(ErrorKind kind, std::string_view text) {
   return test::message_of(kind, [&] { static_cast<void>(Device::parse(text)); });
 }

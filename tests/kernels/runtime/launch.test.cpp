@@ -234,7 +234,7 @@ TEST(Launch, PacksSmallTeamsIntoAWarp) {
   }
 }
 
-// Kernels have no grid-stride loop, so the grid limits the number of elements.
+// Kernels have no grid-stride loop, so the grid size limits the number of elements.
 TEST(Launch, RefusesMoreElementsThanAGridHolds) {
   Stream stream(Device::cpu());
   constexpr std::int64_t kMostBlocks = 0x7fffffff;

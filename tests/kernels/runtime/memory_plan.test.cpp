@@ -184,7 +184,7 @@ TEST_P(MemoryPlanTest, ChecksBeforeAllocating) {
   plan.commit(8 << 20);
 }
 
-// A configured limit gives the machine no additional memory.
+// A configured limit cannot add memory to the machine.
 TEST(MemoryPlan, RefusesMoreThanIsFreeDespiteALargerLimit) {
   MemoryPlan plan(Device::cpu());
   plan.reserve<std::byte>("data", "all of it", std::size_t{1} << 50);

@@ -67,8 +67,8 @@ TEST(Reduce, SumsIntegersExactly) {
             std::int64_t{100'000} * 99'999 / 2);
 }
 
-// Lanes without elements combine only the identity, so a reduction may use any power of two of
-// lanes from n on. -0 is the only number that adding 0 changes; a lane never holds it.
+// Lanes without elements combine only the identity, so a reduction may use any power of two of at
+// least n lanes. Adding 0 changes only the number -0, which a lane never holds.
 TEST(Reduce, SkipsEmptyLanesWithoutChangingBits) {
   SoloTeam team({});
   float* const none = nullptr;

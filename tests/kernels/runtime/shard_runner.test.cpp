@@ -68,7 +68,7 @@ TEST(ShardRunner, RecordsAsOneNode) {
   EXPECT_EQ(runs, (std::array{2, 2, 2}));
 }
 
-// Each replay reads the number of active threads; the results do not depend on it.
+// Each replay reads the number of active threads, on which the results do not depend.
 TEST(ShardRunner, ReplaysWithTheActiveThreadCount) {
   Stream stream(Device::cpu(), 3);
   ShardRunner runner;

@@ -92,7 +92,7 @@ TEST(StepGraph, ReplaysWithoutHeapAllocation) {
     s.copy(copy.data(), out.data(), 8000, CopyDirection::on_device, "copy");
     league(s, "histogram", 50, {64, 512}, HistogramMaker{100, histogram.data(), summary.data()});
   });
-  // The first two replays may allocate, because they start threads, which allocate scratch.
+  // The first two replays may allocate, because they start threads that allocate scratch.
   graph->launch(stream);
   graph->launch(stream);
   const std::uint64_t before = test::heap_allocation_count();

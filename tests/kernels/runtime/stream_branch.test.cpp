@@ -28,7 +28,7 @@ class StreamBranchOnAGpu : public ::testing::Test {
   }
 };
 
-/// Copies a value through places of device memory, alternately in the main stream and in the branch.
+/// Copies a value along places in device memory, alternately in the main stream and in the branch.
 struct Relay {
   explicit Relay(Order order) : stream(Device::parse("auto")), plan(stream.device()) {
     places = plan.reserve<int>("test", "places", kPlaces);
@@ -47,7 +47,7 @@ struct Relay {
       branch->join(main);
     }
   }
-  /// The last place after the first one has got `value` and `work` has been enqueued.
+  /// The last place, after writing `value` to the first one and enqueuing `work`.
   int end_of(int value, const std::function<void()>& work) {
     *here.data() = value;
     stream.copy(places.data(), here.data(), sizeof(int), CopyDirection::host_to_device, "up");

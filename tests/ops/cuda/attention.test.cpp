@@ -10,9 +10,9 @@
 
 #include <string>
 
-// cudnn-frontend also asks the CUDA runtime for the version of the current GPU. The linker replaces
-// its calls by these functions, which answer for the H200 (compute capability 9.0). CUDA 12 calls
-// the second one by another name.
+// cudnn-frontend also asks the CUDA runtime for the version of the current GPU. The linker
+// redirects its calls to these functions, which answer for the H200 (compute capability 9.0). In
+// CUDA 12, the second one has another name.
 extern "C" cudaError_t __wrap_cudaGetDevice(int* device) {
   *device = 0;
   return cudaSuccess;

@@ -15,7 +15,7 @@
 namespace wellspring::ops::cuda {
 namespace {
 
-// Opening the library needs no GPU or driver. It must export all functions that dense layers use.
+// The library opens without a GPU or driver. It must export all functions that dense layers use.
 TEST(CublasLt, OpensWithoutDevice) {
   const CublasLt& library = cublas_lt();
   EXPECT_EQ(library.cublasLtGetVersion() / 10000, static_cast<std::size_t>(CUBLAS_VER_MAJOR));

@@ -1,5 +1,5 @@
-// Asks cuDNN, on a machine without a GPU, to plan every kind of convolution in the program for an
-// H200. h200.h explains how.
+// Asks cuDNN to plan every kind of convolution in the program for an H200, on a machine without a
+// GPU. h200.h explains how.
 #include "kernels/ops/cuda/cudnn.h"
 
 #include "core/error.h"

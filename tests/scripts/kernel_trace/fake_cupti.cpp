@@ -1,7 +1,7 @@
 // Imitates CUPTI for the tests of bench/gpu/kernel_trace.cpp and of `--trace` on the stand-in: three
-// replays of a graph with a kernel, a fill and a kernel, delivered at the flush. FAKE_CUPTI=refuse
-// simulates a CUPTI that cannot trace; drop, one that loses a record; clock, one whose replays begin
-// at 1/4, 1/2 and 3/4 of the recording, by the clock of the program.
+// replays of a graph with a kernel, a fill and a kernel, delivered at the flush. FAKE_CUPTI=refuse simulates a CUPTI
+// that cannot trace; drop, one that loses a record; clock, one whose replays begin at 1/4, 1/2 and 3/4 of the
+// recording, according to the program's clock.
 #include <cstdlib>
 #include <cstring>
 #include <cupti_activity.h>

@@ -37,7 +37,7 @@ class CachedRowsTest : public ImageFolderTest {
     if (medium == CacheMedium::disk) tier.path = disk_.path().string();
     return tier;
   }
-  /// A job of its own for each test process.
+  /// A separate job for each test process.
   std::string job() const { return folder_.path().string(); }
 
   TemporaryFolder disk_;
@@ -69,7 +69,7 @@ TEST_F(CachedRowsTest, AreReadFromEveryTier) {
       EXPECT_EQ(all_rows(*rows), expected);
       EXPECT_EQ(memory.empty(), medium != CacheMedium::ram);
       EXPECT_TRUE(fs::is_empty(disk_.path())) << "a cache of one process has no name";
-      // Without the files, only cached bytes are left; all of them must be there.
+      // Without the files, only cached bytes are left; all bytes must be cached.
       const fs::path away = folder_.path() / "away";
       fs::rename(root_, away);
       std::vector<std::uint8_t> row(static_cast<std::size_t>(rows->layout().bytes()));
@@ -133,7 +133,7 @@ TEST_F(CachedRowsTest, AreSharedByTheRanksOfANode) {
   }
 }
 
-// A rank that reads early finds rows that the others have not filled.
+// A rank that reads early meets rows that the others have not filled yet.
 TEST_F(CachedRowsTest, AreReadFromTheFilesUntilTheyAreFilled) {
   const auto first = cached({tier(CacheMedium::shm, RowForm::decoded)}, {job(), 0, 2});
   std::vector<std::byte> memory;

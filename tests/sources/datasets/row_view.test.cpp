@@ -41,7 +41,7 @@ TEST(RowRange, DividesAnyNumberOfRows) {
   EXPECT_EQ(hashed("3..500").rows(5), (std::vector<std::int64_t>{3, 4}));
 }
 
-// Pins the hash, because a run that a later version resumes must have the same rows.
+// Pins the hash, because runs resumed by later versions must have the same rows.
 TEST(RowRange, SelectsARandomPartByHash) {
   const auto rows = hashed("0%..1%").rows(500);
   EXPECT_EQ(rows, (std::vector<std::int64_t>{196, 295, 472}));
@@ -55,7 +55,7 @@ TEST(RowRange, DividesSmallSetsEvenly) {
     const auto held_out = hashed("80%..100%").rows(size);
     EXPECT_NEAR(static_cast<double>(held_out.size()), 0.2 * static_cast<double>(size), 0.5) << size;
   }
-  // Not by position: of 80 rows of 400, 40 +- 4.0 are in each half (hypergeometric); six deviations.
+  // Not by position: each half of 400 rows has 40 +- 4.0 of the 80 (hypergeometric; 6 sigma).
   const auto part = hashed("80%..100%").rows(400);
   EXPECT_NEAR(static_cast<double>(std::ranges::count_if(part, [](auto row) { return row < 200; })),
               40, 24);
@@ -103,7 +103,7 @@ class RowViews : public ::testing::Test {
   test::LabelledImages images_;
 };
 
-// This holds for folders and arrays, even if only one part is limited per class.
+// The two parts are disjoint in folders and arrays, even if only one is limited per class.
 TEST_F(RowViews, AreDisjoint) {
   for (const std::string path : {"images", "arrays/x.npy"}) {
     const Mixture trained = source(path, "0%..70%", 4), held_out = source(path, "70%..100%");

@@ -46,7 +46,7 @@ ColourRun<8> read(const std::vector<std::uint8_t>& rgb, const PixelRun<8>& run, 
 }
 
 // Coordinates are below 32, so each of the four edges is off by at most 2 * 2^-20. This changes the
-// mean by at most this error divided by `side`. The sum has at most (side + 2)^2 terms.
+// mean by at most that error divided by `side`. The sum has at most (side + 2)^2 terms.
 double tolerance(double side) {
   return 4 * 2 * 0x1p-20 / side + ((side + 2) * (side + 2) + 8) * 0x1p-24;
 }

@@ -1,4 +1,4 @@
-// Arrays as other programs store them (shapes, types and orders of images and labels; compressed
+// Arrays stored by other programs (shapes, types and orders of images and labels; compressed
 // archives and their memory), and this program's exports.
 #include "export/export.h"
 #include "sources/files/format.h"
@@ -239,7 +239,7 @@ TEST_F(ArrayFiles, PlanMemoryForArraysHeldInMemory) {
     EXPECT_EQ(held_bytes(path("stored.npz"), storage), 0u);
     EXPECT_EQ(held_bytes(path("plain.npy"), storage), 0u);
   }
-  // A state and a checksum of 4 bytes per row, and the rows, each aligned to 64 bytes.
+  // The state and the checksum (4 bytes each) of every row, and the rows, aligned to 64 bytes.
   constexpr std::size_t kCached = 192 + 256;
   EXPECT_EQ(held_bytes(path("plain.npy"), Storage::streamed, RowForm::decoded), kCached);
   EXPECT_EQ(held_bytes(path("packed.npz"), Storage::streamed, RowForm::decoded), kCached + 240u);

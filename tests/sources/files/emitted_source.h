@@ -34,7 +34,7 @@ inline SourceSpec file_source(const std::filesystem::path& path,
   return spec;
 }
 
-/// A source, and a batch with its samples [first, first + kRows).
+/// A source, and a batch of the source's samples [first, first + kRows).
 struct EmittedSource {
   static constexpr std::int64_t kRows = 12;
 

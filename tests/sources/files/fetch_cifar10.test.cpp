@@ -141,7 +141,7 @@ TEST_F(FetchCifar10, ConvertsThePythonVersion) {
     ASSERT_EQ(rgb[i], first[3 * kPlane + 2 + i % 3 * kPlane + i / 3]) << i;
 }
 
-// A pickle may name any function, but the script allows only NumPy's three.
+// A pickle may name any function, but the script allows only three of NumPy's.
 TEST_F(FetchCifar10, RunsNothingFromPickles) {
   TarWriter writer;
   const std::string harm =
@@ -176,7 +176,7 @@ TEST_F(FetchCifar10, ReportsFailuresWithAdvice) {
   expect_logged("nowhere: No such file or directory");
   EXPECT_EQ(fetch("--limit 39"), 2);
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_.path()))
-    EXPECT_EQ(entry.path(), log_);  // no other file must remain
+    EXPECT_EQ(entry.path(), log_);  // no other file may remain
 }
 
 TEST_F(FetchCifar10, KeepsTheFirstOfEachClassUpToALimit) {

@@ -1,4 +1,4 @@
-// Tests the input that every data set format reads or refuses. The same images must give the same
+// Tests inputs that every data set format must read or refuse. The same images must give the same
 // batches in every format and storage.
 #include "core/io/npy.h"
 #include "kernels/runtime/step_state.h"
@@ -49,7 +49,7 @@ class DatasetFormats : public ::testing::Test {
                       const std::string& format = "") const {
     return message_of(ErrorKind::data, [&] { open(name, std::move(settings), 0, format); });
   }
-  /// Writes a small set of images in every format.
+  /// Writes the same small set of images in every format.
   void write_all(const test::LabelledImages& images) const {
     test::write_as_folder(path("folder"), images);
     test::write_as_tar(path("set.tar"), images);

@@ -1,4 +1,4 @@
-// Format `hdf5`: reads exports (bit for bit) and community files, and reports where content is bad.
+// Format `hdf5`: reads exports (bit for bit) and community files, and locates bad content.
 #include "core/io/hdf5.h"
 
 #include "core/io/npy.h"

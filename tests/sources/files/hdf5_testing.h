@@ -42,7 +42,7 @@ class DatasetFiles : public ::testing::Test {
                                 std::vector<ParamSetting> settings = {}) const {
     return open_dataset({.path = path(name), .settings = std::move(settings)});
   }
-  /// Message of the error that opening the file gives.
+  /// Message of the error from opening the file.
   std::string refused(const std::string& name, std::vector<ParamSetting> settings = {}) const {
     return message_of(ErrorKind::data, [&] { open(name, std::move(settings)); });
   }

@@ -248,7 +248,7 @@ TEST_F(ImageSetTest, ReportsImagesOfUnreadableFormats) {
   expect_parts(set.first_skipped(), {"b/2.BMP (a BMP image)"});
 }
 
-// Archives may have no entries for folders, and a lost class would change the labels after it.
+// Archives may have no entries for folders, but losing a class would change later labels.
 TEST_F(ImageSetTest, RefusesToSkipAClassOfAnArchive) {
   test::write_zip(folder_.path() / "x.zip",
                   {{"a/1.bmp", "x"}, {"b/1.jpg", "x"}, {"c/deep/1.gif", "x"}}, zip::kStored);

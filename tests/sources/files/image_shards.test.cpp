@@ -1,4 +1,4 @@
-// WebDataset shards: samples, labels, patterns and what is refused.
+// WebDataset shards: samples, labels, patterns and refusals.
 #include "sources/files/image_set.h"
 #include "sources/files/shard_names.h"
 #include "tests/support/error_testing.h"

@@ -1,5 +1,5 @@
 // Sets and regression targets from files. Exports match the generator byte for byte, community
-// files are read, items that do not fit are counted, and bad content is reported with its location.
+// files are read, excess items are counted, and bad content is reported with its location.
 #include "sources/files/stored_sets.h"
 
 #include "core/io/hdf5.h"

@@ -1,4 +1,4 @@
-// TFRecord files of tf.train.Example: images, labels and what is refused.
+// TFRecord files of tf.train.Example: images, labels and refusals.
 #include "sources/files/tfrecord.h"
 
 #include "core/io/crc32c.h"
@@ -114,7 +114,7 @@ TEST_F(Records, HaveFeaturesOfAnyNameAndTextLabels) {
   EXPECT_EQ(open("b.tfrecord", {.labelled = false}).classes().size(), 1u);
 }
 
-// Protocol Buffers: the last value of a scalar and of a map's key counts; unknown fields are
+// Protocol Buffers: the last value of a scalar or of a map's key wins; unknown fields are
 // skipped.
 TEST_F(Records, FollowTheRulesOfProtocolBuffers) {
   const std::string unknown = varint(9 << 3) + varint(7) + varint(8 << 3 | 1) + "12345678" +

@@ -31,7 +31,7 @@ TEST(DrawMix, MixesWithTheProbabilityAndBothMethodsEqually) {
       mixed += mix.mixes();
       cut += mix.cuts();
     }
-    // A box may be empty if the share is above 1 - 1 / 64^2, which is about once in 4000 draws.
+    // A box may be empty if the share is above 1 - 1 / 64^2: about once in 4000 draws.
     const double empty = probability * count / 2000;
     if (probability == 0 || probability == 1) {
       EXPECT_NEAR(mixed, probability * count, empty);

@@ -28,7 +28,7 @@ MixConfig both(double probability = 1) {
   return config;
 }
 
-/// A batch before and after one mix: numbers of all magnitudes and both signs, with labels.
+/// A batch before and after mixing: numbers of all magnitudes and both signs, with labels.
 template <class T>
 struct MixedBatch {
   MixedBatch(const MixConfig& config, const SampleLayout& layout, std::int64_t rows,
@@ -172,7 +172,7 @@ TEST(BatchMix, MixesProbabilitiesOfTheSource) {
 }
 
 // A label in both rows gets the target 1, a label in neither row gets 0, and a label in one row
-// gets that row's share. The column `label` is not read, because files may lack it.
+// gets that row's share. The column `label` is not read, because files may not have it.
 TEST(BatchMix, BlendsMultiHotLabelsByTheirShares) {
   MixedBatch<float> run(both(0.7), SampleLayout::image(7, 5, 3), 400, {{0, 4, true}});
   for (float& value : run.batch.target()) value = value < 0.5f ? 0 : 1;
@@ -423,7 +423,7 @@ TEST(MixedRuns, DrawEachPairIndependently) {
   const std::size_t all = drawn.size();
   EXPECT_GT(all, 40u);
   std::ranges::sort(drawn);
-  // Two of 144 uniform 24-bit numbers are equal with probability 144^2 / 2^25, 1 in 1600 seeds.
+  // Two of 144 uniform 24-bit numbers are equal with probability 144^2 / 2^25 (1 in 1600 seeds).
   EXPECT_EQ(std::unique(drawn.begin(), drawn.end()), drawn.end());
 }
 

@@ -54,7 +54,7 @@ TEST(Permutation, StaysInRangeAndDistinctForHugeSizes) {
   }
 }
 
-// Pins the order, because a run that a later version resumes must see the same samples.
+// Pins the order, because runs resumed by later versions must see the same samples.
 TEST(Permutation, HasPinnedValues) {
   const std::vector<std::uint64_t> ten = whole(10, 1234, 0);
   EXPECT_EQ(ten, (std::vector<std::uint64_t>{2, 1, 3, 6, 5, 8, 4, 7, 9, 0}));
@@ -62,7 +62,7 @@ TEST(Permutation, HasPinnedValues) {
 }
 
 // A step on a GPU waits for the longest walk in its batch. The domain is the smallest square number
-// that is at least the size. A look-up encrypts each of its elements at most once.
+// that is at least the size. A look-up encrypts each element of the domain at most once.
 TEST(Permutation, WalksNoFurtherThanTheNextSquare) {
   SKIP_UNLESS_DRAWS_ARE_COUNTED();
   for (const std::uint64_t side : {2, 3, 10, 141, 316}) {
@@ -139,7 +139,7 @@ TEST(Permutation, HasUncorrelatedNeighbours) {
                (static_cast<double>(drawn[(i + lag) % size]) - (n - 1) / 2);
       }
       const double correlation = sum / (n * (n * n - 1) / 12);
-      // A random permutation has mean -1 / (n - 1) and deviation 1 / sqrt(n) (to order 1/n).
+      // Random permutations: mean -1 / (n - 1), standard deviation 1 / sqrt(n) (to order 1/n).
       EXPECT_LT(std::abs(correlation + 1 / (n - 1)) * std::sqrt(n), 5) << size << " lag " << lag;
     }
   }

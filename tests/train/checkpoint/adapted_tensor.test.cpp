@@ -22,7 +22,7 @@ void expect_close(const std::vector<float>& values, std::span<const float> expec
 }
 
 // PyTorch sums in single precision: at most 15 terms along each axis (7 to 2: a support of 4 * 3.5
-// inputs), whose absolute weights sum to less than 1.5, so 2 axes * 17 roundings * 1.5^2 * 2^-24.
+// inputs). Absolute weights sum to less than 1.5, so: 2 axes * 17 roundings * 1.5^2 * 2^-24.
 TEST(AdaptedTensor, ResizesPositionsAsTimmDoes) {
   constexpr double kBound = 2 * 17 * 1.5 * 1.5 * 0x1p-24;
   for (const AdaptedTensor& timm : resized_by_timm()) {
@@ -40,8 +40,8 @@ TEST(AdaptedTensor, ResizesConstantPositionsToTheSame) {
                0x1p-23);
 }
 
-// Rows and columns are resized separately, so a grid that varies along only one axis still does
-// afterwards.
+// Rows and columns are resized separately, so a grid that varies along only one axis still varies
+// along only that axis.
 TEST(AdaptedTensor, ResizesGridsThatAreNotSquare) {
   std::vector<float> across, down;
   for (int y = 0; y < 4; ++y)
@@ -58,7 +58,7 @@ TEST(AdaptedTensor, ResizesGridsThatAreNotSquare) {
   for (std::size_t y = 0; y < 8; ++y) EXPECT_NEAR(tall[3 * y], tall[3 * y + 2], 0x1p-22);
 }
 
-// The sum of three values below 1 has two roundings, a product one.
+// The sum of three values below 1 has two rounding errors; a product has one.
 TEST(AdaptedTensor, ChangesInputChannelsAsTimmDoes) {
   for (const AdaptedTensor& timm : channels_by_timm())
     expect_close(with_input_channels(values_of("conv", 2 * 3 * 4), 2, timm.from, timm.to),

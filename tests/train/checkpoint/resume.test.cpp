@@ -57,7 +57,7 @@ TEST(TrainerTest, ResumesToEqualMetrics) {
   Trainer(small_run(broken.path()), listener, quick()).run();
   const MetricsHistory a = read_metrics(straight.path()), b = read_metrics(broken.path());
   ASSERT_EQ(b.steps.back().step, 30u);
-  // The first process wrote no metrics before run(), so only those after the checkpoint count.
+  // The first process wrote no metrics before run(), so only metrics after the checkpoint count.
   for (const StepReport& report : b.steps) {
     const auto same = std::find_if(a.steps.begin(), a.steps.end(), [&](const StepReport& other) {
       return other.step == report.step;
@@ -69,7 +69,7 @@ TEST(TrainerTest, ResumesToEqualMetrics) {
 }
 
 // With two sources of constant weights, a longer run assigns batch slots as the shorter run did. A
-// schedule that spans the run depends on its length, so a longer run is refused.
+// schedule that spans the run depends on the run's length, so a longer run is refused.
 TEST(TrainerTest, ExtendsARunOnlyIfSamplesStayEqual) {
   const TemporaryFolder folder, straight, ramped;
   const auto config = [](const TemporaryFolder& where, std::vector<std::string> settings) {
@@ -126,7 +126,7 @@ TEST(TrainerTest, CutsMetricsBackToTheCheckpoint) {
     stopper.interrupt_at = 20;
     Trainer(small_run(folder.path()), stopper, quick()).run();
   }
-  // As if the run had been killed when its last checkpoint was that of step 10.
+  // As if the run had been killed when its last checkpoint was from step 10.
   for (const auto& entry : std::filesystem::directory_iterator(folder / "checkpoints"))
     if (entry.path().filename() != "step-10") std::filesystem::remove_all(entry.path());
   Listener listener;

@@ -1,4 +1,4 @@
-// Weights from other runs and from files of other programs, for `init.from` and `eval`.
+// Weights from other runs and from other programs' files, for `init.from` and `eval`.
 #include "core/io/safetensors.h"
 #include "tests/support/plain_safetensors.h"
 #include "tests/train/training_testing.h"
@@ -205,12 +205,12 @@ TEST_F(WeightTransfer, AdaptsPositionsToTheSizeOfImages) {
   initial_losses(small, {vit, "data.size=12", "init.shapes=adapt"});
   expect_parts(note_, {"resized pos_embed from [1, 17, 8] to [1, 37, 8]; reset head.weight"});
   EXPECT_EQ(note_.find("missing"), std::string::npos) << note_;
-  // Without a class token, its position is dropped.
+  // If the network has no class token, the token's position is dropped.
   const std::string mean = "model={name: vit, patch: 2, width: 8, depth: 1, heads: 2, pool: mean}";
   initial_losses(small, {mean, "data.size=12", "init.shapes=adapt"});
   expect_parts(note_, {"resized pos_embed from [1, 17, 8] to [1, 36, 8]", "missing fc_norm.weight",
                        "unexpected cls_token"});
-  // Only the position of the class token is large, so it must not reach the patches.
+  // Only the class token's position is large, so it must not reach the patches.
   tensors_ = test::read_tensors(SafetensorsFile(small));
   const auto stored = std::ranges::find(tensors_, "pos_embed", &test::PlainTensor::name);
   const auto store = [&](std::int64_t tokens, float first) {
@@ -233,7 +233,7 @@ TEST_F(WeightTransfer, AdaptsPositionsToTheSizeOfImages) {
        "init.shapes=adapt changes only pos_embed and the input channels of the first convolution"});
 }
 
-// Positions belong to a grid: 2 x 4 patches have as many as 4 x 2.
+// Positions belong to a grid: 2 x 4 patches have the same number of positions as 4 x 2.
 TEST_F(WeightTransfer, AdaptsPositionsToTheProportionsOfImages) {
   const std::string vit = "model={name: vit, patch: 2, width: 8, depth: 1, heads: 2}";
   Trainer(small_run(folder_.path(), {vit, "train.steps=2", "data.size=[4, 8]"}), listener_,

@@ -78,7 +78,7 @@ TEST(RunConfigTest, RoundTripsCommittedConfigurations) {
   EXPECT_GE(seen, 4);
 }
 
-// Leaves out configurations that read files, and initial weights from other runs.
+// Leaves out configurations that read files or start from other runs' weights.
 TEST(RunConfigTest, PlansCommittedConfigurations) {
   int planned = 0;
   for (const auto& entry : std::filesystem::directory_iterator(
@@ -175,7 +175,7 @@ TEST(RunConfigTest, HoldsOutRowsOfFiles) {
   EXPECT_EQ(parse(config.to_yaml()).to_yaml(), config.to_yaml());
   EXPECT_EQ(parse(kSmallRun, with("", "fraction: 0.1")).data.sources[0].spec.rows, "0%..90%");
   parse(kSmallRun, with(", rows: 0..50", "rows: 50..60"));
-  // Any rows of other files are allowed.
+  // In another file, any rows may be held out.
   parse(kSmallRun, with("", "path: y.npz, rows: 0%..10%"));
   EXPECT_FALSE(contains(parse(kSmallRun, with("", "path: y.npz")).identity_yaml(), "rows"));
   EXPECT_TRUE(contains(refusal(with("", "name: b")), "fraction: 0.1"));

@@ -22,7 +22,7 @@ HeadSpec head_of(std::size_t classes, LossKind loss = LossKind::class_label) {
   return head;
 }
 
-/// Samples on the host, passed on in batches.
+/// Samples on the host, passed in batches.
 struct Samples {
   std::size_t classes;
   std::vector<float> outputs;  ///< with one foreign output before each sample's logits
@@ -75,7 +75,7 @@ std::optional<double> score(const HeadReport& report, const std::string& what) {
   return std::nullopt;
 }
 
-// Three classes, of which no sample has the last one.
+// Three classes; no sample has the last one.
 TEST(ClassifierScores, CountsByHand) {
   Samples samples{3, {}, {}, {}, {}};
   samples.add({2, 1, 0}, 0);
@@ -98,12 +98,12 @@ TEST(ClassifierScores, CountsByHand) {
   EXPECT_EQ(report.classes[2].recall, std::nullopt);
   EXPECT_EQ(report.classes[2].area, std::nullopt);
   EXPECT_TRUE(report.roc_curve.empty());
-  // Log-odds of class 1: for class 0 about -1.1 and 0.8, for class 1 about 2.3, 1.9 and -2.1.
+  // Log-odds of class 1: about -1.1, 0.8 for label 0, and about 2.3, 1.9, -2.1 for label 1.
   EXPECT_EQ(report.classes[1].area, 4.0 / 6);
   EXPECT_DOUBLE_EQ(score(report_of(samples), "mean area under the curve").value(), 5.0 / 6);
 }
 
-// Two samples of confidence 3/4, of which one is right, and two of confidence 0.9, both right:
+// Two samples of confidence 3/4, one of them right, and two of confidence 0.9, both right:
 // |1/2 - 3/4| / 2 + |1 - 0.9| / 2.
 TEST(ClassifierScores, GivesTheCalibrationErrorByHand) {
   const auto sure = static_cast<float>(std::log(3)), surer = static_cast<float>(std::log(9));
@@ -113,7 +113,7 @@ TEST(ClassifierScores, GivesTheCalibrationErrorByHand) {
   samples.add({0, surer}, 1);
   samples.add({0, surer}, 1);
   const HeadReport report = report_of(samples);
-  // The logits are rounded to f32: their relative error of 2^-24 moves a probability by less.
+  // The logits are f32: their relative error of 2^-24 moves a probability by less than that.
   EXPECT_NEAR(score(report, "calibration error").value(), 0.175, 0x1p-22);
   ASSERT_EQ(report.classifier->calibration.size(), 2u);
   EXPECT_EQ(report.classifier->calibration[1].accuracy, 1);
@@ -157,7 +157,7 @@ TEST(ClassifierScores, WeightsSamplesLikeCopies) {
     EXPECT_EQ(a.area, b.area);
   }
   EXPECT_EQ(one.classifier->confusion, other.classifier->confusion);
-  // The sums have different orders: 100 roundings of f64.
+  // The sums have different orders, so 100 rounding errors of f64 are allowed.
   EXPECT_NEAR(*score(one, "calibration error"), *score(other, "calibration error"), 100 * 0x1p-52);
   EXPECT_EQ(score(other, "accuracy"), 0.125) << "without weights, the accuracy stays";
   double right = 0, all = 0;
@@ -190,7 +190,7 @@ TEST(ClassifierScores, AgreeWithAllPairsForAnyBatch) {
           if (samples.label[i] != static_cast<int>(k) || samples.label[j] == static_cast<int>(k))
             continue;
           const double difference = probability(i) - probability(j);
-          // Logits are integers up to 3, so probabilities that differ do so by more than 1e-4.
+          // Logits are integers up to 3, so different probabilities differ by more than 1e-4.
           won += std::abs(difference) < 1e-9 ? 0.5 : difference > 0 ? 1 : 0;
           pairs += 1;
         }
@@ -229,7 +229,7 @@ TEST(ClassifierScores, OfTwoClassesFollowTheSignal) {
       samples.target.insert(samples.target.end(), {label == 0 ? 1.f : 0.f, label == 0 ? 0.f : 1.f});
     const HeadReport usual = report_of(samples, loss), other = report_of(samples, loss, 4, 0);
     EXPECT_EQ(score(usual, "area under the curve"), score(other, "area under the curve"));
-    // The second of four has the log-odds -2.7; 0, -1 and -2 of ten are above it.
+    // The second of four signal samples is at -2.7, below three of ten others (0, -1 and -2).
     EXPECT_EQ(score(other, "background rejection at 30 %"), 1 / 0.3);
     EXPECT_EQ(score(other, "background rejection at 50 %"), 1 / 0.3);
     for (const HeadReport* report : {&usual, &other})

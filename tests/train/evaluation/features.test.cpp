@@ -73,8 +73,8 @@ TEST_F(Features, AreTheInputOfTheOutputLayer) {
         logit += static_cast<double>(weight[8 * k + j]) * features[8 * i + j];
       sum += p[k] = std::exp(logit);
     }
-    // A logit is a sum of 9 terms below 10, so its error is at most 9 * 10 * 2^-24; that of a
-    // probability is smaller.
+    // A logit is a sum of 9 terms below 10, so its error is at most 9 * 10 * 2^-24; a probability's
+    // error is smaller.
     for (std::size_t k = 0; k < 4; ++k) EXPECT_NEAR(scores[4 * i + k], p[k] / sum, 90 * 0x1p-24);
   }
   for (const char* name : {"source", "sample", "label", "weight", "latents"})
@@ -174,7 +174,7 @@ TEST_F(Features, ClassifyByNearestNeighbours) {
       {"eval.sources is empty"});
 }
 
-/// The classifier as its definition says, in double precision.
+/// The classifier straight from its definition, in double precision.
 std::vector<std::int32_t> classify_plainly(std::span<const float> samples,
                                            std::span<const float> bank,
                                            const std::vector<std::int32_t>& labels,
@@ -202,8 +202,8 @@ std::vector<std::int32_t> classify_plainly(std::span<const float> samples,
   return found;
 }
 
-// 3,000 samples fill two blocks of the bank, the last one partly; 150 queries fill two blocks. The
-// votes of random features differ by far more than rounding, so the classes are equal.
+// 3,000 samples take two blocks of the bank, the second partly empty; 150 queries take two blocks.
+// The votes of random features differ by far more than rounding, so the classes agree.
 TEST(NearestNeighbours, EqualTheDefinition) {
   constexpr std::size_t kWidth = 6, kBank = 3000, kSamples = 150, kClasses = 7;
   const auto floats = [](const char* name, std::size_t count) {
@@ -227,7 +227,7 @@ TEST(NearestNeighbours, EqualTheDefinition) {
 
 TEST(NearestNeighbours, WeighNeighboursByTheirSimilarity) {
   // One neighbour of class 1 at the sample itself, and two of class 0 at 60 degrees: exp(1 / T)
-  // against 2 exp(0.5 / T), which are equal at T = 0.5 / log 2 = 0.72.
+  // against 2 exp(0.5 / T). The two are equal at T = 0.5 / log 2 = 0.72.
   const std::vector<float> bank = {0.5f, 0.8660254f, 1, 0, 0.5f, -0.8660254f};
   const std::vector<std::int32_t> labels = {0, 1, 0};
   const std::vector<float> sample = {3, 0};

@@ -1,4 +1,4 @@
-// Files of predictions by evaluations and for unlabelled data, read back with the project's readers.
+// Prediction files of evaluations and of unlabelled data, read back with the project's readers.
 #include "core/io/bytes.h"
 #include "core/io/hdf5.h"
 #include "core/io/npy.h"
@@ -56,7 +56,7 @@ const Score& score_named(const HeadReport& head, const std::string& what) {
   return head.scores.front();
 }
 
-// Two generators with a head of classes each, and a regression that only one of them feeds. 21
+// Two generators with a classification head each, and a regression that only one of them feeds. 21
 // samples of each do not fill the last batch of 8.
 struct MixedPredictions : ::testing::Test {
   MixedPredictions() {
@@ -107,7 +107,7 @@ TEST_F(MixedPredictions, AgreeWithTheScores) {
   }
   const HeadReport &shapes = report.results[0].heads[0], &regression = report.results[0].heads[1];
   EXPECT_DOUBLE_EQ(score_named(shapes, "accuracy").value, right / 21);
-  // The loss scales errors in f32, with a relative error of a few 2^-24 of the values below 1.
+  // The loss scales errors in f32, which rounds values below 1 by a few times 2^-24.
   EXPECT_NEAR(score_named(regression, "rmse of x").value, std::sqrt(error / 21), 1e-5);
   const double bias = score_named(regression, "bias of x").value;
   EXPECT_NEAR(std::hypot(score_named(regression, "resolution of x").value, bias),
@@ -306,7 +306,7 @@ TEST_F(Predict, IgnoresLabelsInArrays) {
   evaluate_checkpoint(folder / "run", config_of_checkpoint(folder / "run"), listener,
                       folder / "held.npz");
   predicted(folder / "bare.npz", folder / "bare_out.npz");
-  y[7] = -5;  // no label, as some files say
+  y[7] = -5;  // no label, as written in some files
   write("strange.npz", true);
   predicted(folder / "strange.npz", folder / "out.npz");
   const auto all = npz_values<float>(folder / "out.npz", "scores");
@@ -353,7 +353,7 @@ TEST_F(Predict, NamesOtherColumns) {
 }
 
 TEST_F(MixedPredictions, RefuseInfiniteOutputs) {
-  // The length of the header, the header, then the weights. All bits set is a NaN in f32.
+  // The length of the header, the header, then the weights. In f32, all bits set is a NaN.
   std::string bytes = read_text(find_model_file(folder / "run"));
   const std::size_t weights = 8 + number_at<std::uint64_t>(bytes_of(bytes), 0);
   std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(weights), bytes.end(), '\xff');
@@ -394,7 +394,7 @@ TEST_F(Predict, HoldTheTargetsOfSoftLabels) {
             std::vector<float>(target.begin() + 8, target.end()));
 }
 
-// A network of generated samples reads files with the generator's normalisation.
+// A network trained on generated samples reads files with the generator's normalisation.
 TEST_F(Predict, ReadsFilesLikeAGenerator) {
   train(small_run(folder / "run", {"train.steps=4", "eval.sources=[]"}));
   EXPECT_EQ(predicted(folder / "photos", "", {{"resize", "8"}}).rows, 36u);

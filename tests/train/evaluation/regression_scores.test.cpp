@@ -58,7 +58,7 @@ struct RegressionScoresTest : ::testing::Test {
 
 TEST_F(RegressionScoresTest, AreRightByHand) {
   const HeadReport found = report({1, 1, 1});
-  // The errors of x are 0, 1, 0; its mean is 2 and its squared deviations sum up to 6.
+  // The errors of x are 0, 1, 0; the mean of x is 2, and its squared deviations sum to 6.
   EXPECT_DOUBLE_EQ(value(found, "bias of x"), 1.0 / 3);
   EXPECT_DOUBLE_EQ(value(found, "resolution of x"), std::sqrt(1.0 / 3 - 1.0 / 9));
   EXPECT_DOUBLE_EQ(value(found, "R^2 of x"), 1 - 1.0 / 6);

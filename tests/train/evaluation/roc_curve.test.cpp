@@ -68,8 +68,8 @@ TEST(RocCurve, IsMissingWhereItIsNotDefined) {
   EXPECT_FALSE(roc_curve({}));
 }
 
-// Ten signal samples, 10 to 1, and five background samples, 9.9, 7.9 ... 1.9. The best three signal
-// samples (30 %) are above one background sample or none, the best five (50 %) above 5.9.
+// Ten signal samples, 10 to 1, and five background samples, 9.9, 7.9 ... 1.9. A cut at the best
+// three signal samples (30 %) passes one background sample; the best five (50 %) pass two.
 TEST(RocCurve, GivesTheBackgroundAtASignalEfficiency) {
   Samples samples;
   for (int i = 10; i >= 1; --i) {
@@ -99,7 +99,7 @@ TEST(RocCurve, KeepsFewPointsOfManySamples) {
     ASSERT_GE(point.second, before.second);
     area += (point.first - before.first) * 0.5 * (point.second + before.second);
   }
-  // Between two points, the curve is inside a box whose sides are at most 1/200 and a sample.
+  // Between two points, the curve is inside a box with sides of at most 1/200 and one sample.
   EXPECT_NEAR(area, curve.area, 1.0 / 200);
 }
 

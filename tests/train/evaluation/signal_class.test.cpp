@@ -42,7 +42,7 @@ TEST(SignalClass, IsNamedOrNumbered) {
   EXPECT_EQ(signals_of({"quark"}), (List{0, 1, 1, 1, 1}));
   EXPECT_EQ(signals_of({"jet/quark", "charge/1"}), (List{0, 1, 0, 1, 1}));
   EXPECT_EQ(signals_of({"jet/0"}), (List{0, 1, 1, 1, 1}));
-  // In every head: the class named 0, else the class of that index.
+  // In every head: the class named 0, or else the class with index 0.
   EXPECT_EQ(signals_of({"0"}), (List{0, 1, 1, 1, 1}));
   EXPECT_EQ(signals_of({"1"}), (List{1, 1, 0, 1, 1}));
 }
@@ -60,7 +60,7 @@ TEST(SignalClass, RefusesUnknownAndRepeatedNames) {
                {"no head has a signal '2'", "two classes", "remove eval.signal"});
 }
 
-/// The scores of head `noise`, and the signal that they name.
+/// The scores of head `noise`, and the signal named in them.
 std::map<std::string, double> noise_scores(const EvaluationReport& report,
                                            const std::string& signal) {
   std::map<std::string, double> scores;
@@ -77,7 +77,7 @@ std::map<std::string, double> noise_scores(const EvaluationReport& report,
   return scores;
 }
 
-// Two heads, of which one has two classes.
+// Two heads; one of them has two classes.
 TEST(SignalClass, MayChangeOnResumeAndInEvaluations) {
   const TemporaryFolder folder;
   const auto config = [&](const std::string& signal) {

@@ -252,7 +252,7 @@ TEST(Heads, TellMixingWhereToFindLabels) {
   }
 }
 
-// Micro-averaged: 6 of 10 present labels are predicted, and 2 absent ones.
+// Micro-averaged: 6 of 10 present labels and 2 absent labels are predicted.
 TEST(Heads, ReportTheF1ScoreOfSeveralLabels) {
   const std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label),
                                            head("jets", LossKind::multi_label)};
@@ -295,7 +295,7 @@ TEST(Heads, ReportAccuraciesAndErrorsInTheirUnits) {
   const std::vector<HeadSources> feeds = feed_heads(heads, configs, three_sources());
   const MeasureLayout layout(heads, 3);
   ASSERT_EQ(layout.count(), 3 + 1 + 1 + 4);
-  // Source 0: 4 samples, 3 correct; squared errors sum to 1 and 16, absolute ones to 2 and 8.
+  // Source 0: 4 samples, 3 correct; squared errors sum to 1 and 16, and absolute errors to 2 and 8.
   std::vector<double> sums(static_cast<std::size_t>(layout.sums()), 0);
   const double of_shapes[] = {2, 0, 1, 3, 0, 1, 2, 16, 8, 4};
   for (std::size_t m = 0; m < 10; ++m) sums[m * 3] = of_shapes[m];

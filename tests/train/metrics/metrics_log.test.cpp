@@ -140,7 +140,7 @@ TEST(MetricsLogTest, RecordsWhereWhenAndWithWhatARunWasTrained) {
   EXPECT_EQ(record.last_step, 100u);
 }
 
-// One process ran from step 0 to 20, another from 20 to the end at 30.
+// One process ran from step 0 to 20, and another from 20 to the end at 30.
 TEST(MetricsLogTest, ForgetsAProcessWithoutRemainingSteps) {
   const TemporaryFolder folder;
   {

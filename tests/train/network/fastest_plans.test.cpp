@@ -15,7 +15,7 @@ namespace {
 
 using test::EnvironmentVariable;
 
-/// Plans that a network asks for in a new run.
+/// Plans requested by a network in a new run.
 std::string chosen_plan(const Stream& stream, const std::string& question, std::string fastest) {
   return stream.library<ops::ConvTuning>()->choice(question, [&] { return fastest; });
 }
@@ -54,7 +54,7 @@ TEST_F(FastestPlansOnAGpu, AreTheSameInLaterRuns) {
   EXPECT_TRUE(plan_notes(second).empty());
 }
 
-// A resumed run compares the digests and says that its bits may differ.
+// A resumed run compares the digests and reports that its bits may differ.
 TEST_F(FastestPlansOnAGpu, HaveADigestThatDependsOnEachChoice) {
   const EnvironmentVariable none("WELLSPRING_CACHE", nullptr), xdg("XDG_CACHE_HOME", nullptr),
       home("HOME", nullptr);

@@ -1,4 +1,4 @@
-// Buckets of gradients: what each sum reads, in which order, and when.
+// Gradient buckets: contents, order and time of each sum.
 #include "train/network/gradient_buckets.h"
 
 #include "tests/train/network/network_bench.h"
@@ -17,7 +17,7 @@ namespace {
 
 using Gradients = std::map<std::string, Doubles>;
 
-/// A rank whose sums leave the values as they are and copy them.
+/// A rank whose sums copy the values and leave them unchanged.
 class CopyingRank final : public Communicator {
  public:
   CopyingRank(MemoryPlan& memory, std::size_t most)
@@ -54,8 +54,8 @@ class CopyingRank final : public Communicator {
   std::size_t used_ = 0;
 };
 
-/// Two convolutions share weights. Their first user comes before the convolution "c", so that its
-/// backward pass completes their gradient after that of "c".
+/// Two convolutions share weights. The first one comes before the convolution "c", so its backward
+/// pass completes the shared gradient after the gradient of "c".
 Tape shared_weights() {
   Tape tape("buckets", SampleLayout::image(8, 8, 3), 3);
   Tensor x = tape.relu(tape.conv(tape.input(), "a", {.channels = 8}));
@@ -71,7 +71,7 @@ Tape shared_weights() {
 
 constexpr BucketSpec kEachTensor = {.first_bytes = 1, .bytes = 1};
 
-/// Every sum reads the gradients as they are at the end of the backward pass.
+/// Every sum reads the same gradients as at the end of the backward pass.
 void expect_complete(Device device, DType compute, std::int64_t shards, std::int64_t recompute = 0,
                      std::vector<ParameterRule> rules = {}) {
   SCOPED_TRACE(testing::Message() << device.to_string() << ", " << to_string(compute) << ", "
@@ -139,7 +139,7 @@ TEST(GradientBuckets, AreSummedBeforeTheBackwardPassEnds) {
   EXPECT_NE(all.at("a.weight")[0], 0);
 }
 
-/// Sums over ranks with samples of their own, by rank.
+/// Sums over ranks that have different samples, by rank.
 struct Sums {
   explicit Sums(std::size_t ranks) : own(ranks), in_buckets(ranks), whole(ranks) {}
   std::vector<Gradients> own;         ///< without a sum
@@ -201,8 +201,8 @@ void expect_near_exact_sums(const Gradients& sums, const std::vector<Gradients>&
     }
 }
 
-// Two numbers have one sum in f32. Three have up to three, and the ring's order of additions depends on
-// a value's place in the bucket.
+// Two numbers have only one f32 sum. Three have up to three, and the order of additions in the ring depends on a
+// value's place in the bucket.
 TEST(GradientBuckets, HaveTheBitsOfOneSumForTwoRanksAndItsRoundingForMore) {
   for (const DType compute : {DType::f32, DType::bf16})
     for (const int ranks : {1, 2, 3}) {
@@ -245,7 +245,7 @@ TEST(GradientBuckets, AddThePassesBeforeTheSum) {
   EXPECT_EQ(got, expected);
 }
 
-/// Matrices of 64, 128, 192, ... values, and a vector, which comes first in the list.
+/// Matrices of 64, 128, 192, ... values, and a vector (first in the list).
 struct ArenaOf {
   explicit ArenaOf(std::int64_t matrices) {
     arena.add({"vector", TensorLayout::vector, {3}});

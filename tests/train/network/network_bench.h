@@ -23,7 +23,7 @@ class NetworkBench {
 
   /// Outputs of the current samples and parameters; f32.
   Doubles outputs(PassMode mode);
-  /// Gradients of dot(outputs, direction()) by name of a trained tensor; "x" is that of the
+  /// Gradients of dot(outputs, direction()) by name of the trained tensor; "x" stands for the
   /// samples. Requires outputs(PassMode::train) first. `buckets`: also enqueues their sums.
   std::map<std::string, Doubles> gradients(GradientBuckets* buckets = nullptr);
   const Doubles& direction() const { return direction_; }

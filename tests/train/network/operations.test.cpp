@@ -16,16 +16,16 @@ namespace {
 
 using ops::test::largest_magnitude;
 
-/// An operation in a small network that ends in a head, after the mean of an image's pixels.
+/// An operation in a small network that ends in a head (for images, after the mean over pixels).
 struct OperationCase {
   std::string name;
   SampleLayout input;
   std::function<Tensor(Tape&)> page;
-  /// Number of roundings on the longest path from a sample to an output: the terms of its sums and
-  /// one per step, through a head of at most 16 terms.
+  /// Number of rounding errors on the longest path from a sample to an output: one per term of each
+  /// sum and one per step, through a head of at most 16 terms.
   double roundings = 32;
   /// Factor by which the steepest operation, a normalisation, magnifies an error. Gradients pass
-  /// through its division twice, so their factor is the square.
+  /// through the division twice, so their factor is the square of this one.
   double gain = 1;
   std::vector<OutputSpec> outputs = {{kSampleOutput, 3}};
 
@@ -34,7 +34,7 @@ struct OperationCase {
     end(tape, page(tape));
     return tape;
   }
-  /// The first block ends with an operation that reads the values of the others in its backward pass.
+  /// The first block ends with an operation whose backward pass reads the values of the others.
   Tape tape_of_blocks() const {
     Tape tape(name, input, outputs);
     const Tensor last = tape.silu(page(tape));
@@ -274,7 +274,7 @@ std::set<std::string> frozen_norms(const Tape& tape, const Rules& rules) {
   return norms;
 }
 
-/// Ways to freeze a part: each layer, all but each layer, each parameter, all but each parameter.
+/// Ways to freeze a part: one layer, all layers but one, one parameter, all parameters but one.
 std::vector<Rules> ways_to_freeze(const std::set<std::string>& names) {
   std::set<std::string> parts = names;
   for (const std::string& name : names)
@@ -329,9 +329,9 @@ class Operations : public ops::test::OperationTest {
     expect_gradients(bench, tape, training, bound * c.gain);
   }
 
-  /// Compares a network with frozen parameters to the full one (outputs and gradients), bit by bit.
-  /// Where a batch norm is frozen, the full one computes other values, so the oracle takes its
-  /// place.
+  /// Compares the outputs and gradients of a partly frozen network and of the full one, bit by
+  /// bit. With a frozen batch norm, the full network computes other values, so the oracle replaces
+  /// it.
   void expect_pruned(const OperationCase& c, const Rules& rules, std::int64_t shards,
                      const std::map<std::string, Doubles>& full) {
     const Tape tape = c.tape();
@@ -427,7 +427,7 @@ TEST_P(Operations, AreRecomputedWithEqualBits) {
       }
 }
 
-// Network and batch alone determine the shards and the order of their sums.
+// Only the network and the batch determine the shards and the order of their sums.
 TEST(ShardedNetwork, HasEqualBitsForAnyNumberOfThreads) {
   for (const OperationCase& c : cases()) {
     SCOPED_TRACE(c.name);
@@ -442,7 +442,7 @@ TEST(ShardedNetwork, HasEqualBitsForAnyNumberOfThreads) {
   }
 }
 
-// A new kind of operation fails this test until the table has it.
+// A new kind of operation fails this test until it is in the table.
 TEST(OperationTable, ListsEveryOperation) {
   std::vector<bool> seen(std::variant_size_v<Operation>, false);
   seen[Operation(AsOutput{}).index()] =

@@ -1,4 +1,4 @@
-// A network whose last layer runs with the loss agrees with one whose passes run it.
+// A network whose last layer runs with the loss agrees with one that runs both separately.
 #include "tests/ops/operation_test.h"
 #include "train/network/network.h"
 
@@ -95,8 +95,8 @@ class OutputLayerOfNetwork : public ops::test::OperationTest {
   }
 };
 
-/// Sums of 16 terms and their gradients have at most 64 roundings, which a norm magnifies up to
-/// fourfold. In bf16, a value can be rounded the other way, once per operation.
+/// Sums of 16 terms and their gradients have at most 64 rounding errors, which a norm magnifies up
+/// to fourfold. In bf16, each operation can round a value the other way.
 double bound(DType compute) {
   return compute == DType::f32 ? 4 * 64 * 0x1p-24 : 8 * ops::test::rounding(compute);
 }

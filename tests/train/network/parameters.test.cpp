@@ -88,7 +88,7 @@ TEST(Parameters, ShareARangeOfTheTableUnderTheUsualPolicy) {
   EXPECT_EQ(arena.view().range_count, 2);  // matrices and vectors
 }
 
-// The layers of the outputs learn at the full rate, whatever their block; rules multiply.
+// Output layers learn at the full rate, whatever their block; rules multiply these rates.
 TEST(Parameters, HaveTheRatesOfTheirBlocks) {
   MemoryPlan memory(Device::cpu());
   ParameterArena arena({{.match = "b.weight", .lr_scale = 0.5f}});
@@ -114,7 +114,7 @@ TEST(Parameters, HaveTheRatesOfTheirBlocks) {
   EXPECT_EQ(view.ranges[1].end - view.ranges[1].begin, 2 * 64);
 }
 
-// Rows of matrices and whole vectors; the layers of the outputs are left out.
+// Rows of matrices and whole vectors, except in output layers.
 TEST(Parameters, ListTheUnitsOfAdaptiveClipping) {
   MemoryPlan memory(Device::cpu());
   ParameterArena arena;
@@ -167,8 +167,8 @@ TEST(Parameters, DependOnSeedAndNameAlone) {
 }
 
 // For n normal values, the standard deviation of the sample variance is sigma^2 sqrt(2 / n), and
-// the mean has the standard deviation sigma / sqrt(n). Both limits are 5 standard deviations: a false alarm in 1.7
-// million.
+// the mean has the standard deviation sigma / sqrt(n). Both limits are 5 standard deviations,
+// exceeded by chance once in 1.7 million.
 TEST(Parameters, HaveTheVarianceOfHeNormal) {
   const ParameterTensor tensor{"w", TensorLayout::dense, {512, 128}, Init::he_normal};
   const std::vector<float> values = initial_values(tensor, 3);

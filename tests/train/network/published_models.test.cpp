@@ -1,5 +1,5 @@
-// Compares models with torchvision and timm on the same weights, which come from a file of another
-// program, in both modes, forward and backward.
+// Compares models with torchvision and timm on the same weights (from a file as other programs
+// write it), in both modes, forward and backward.
 #include "core/error.h"
 #include "kernels/runtime/dtype.h"
 #include "tests/ops/operation_test.h"
@@ -21,13 +21,13 @@ namespace {
 
 class PublishedModels : public ops::test::OperationTest {};
 
-// Gradients pass through the layers twice and are divided by each normalisation's standard
-// deviation, so their tolerance is eight times as large again, or eight times PyTorch's own error in
-// single precision.
+// Gradients pass through the layers twice and are divided by each normalisation's standard deviation,
+// so their tolerance is eight times larger still, or eight times PyTorch's own single-precision
+// error.
 TEST_P(PublishedModels, AgreeWithTorchvisionAndTimm) {
   for (const test::PublishedModel& expected : test::published_models()) {
 #ifdef WELLSPRING_SANITIZED
-    // These are slow, and the other resnet18 has all of their operations.
+    // These are slow, and the other resnet18 has all their operations.
     if (expected.model == "resnet50" || (expected.model == "resnet18" && expected.size == 16))
       continue;
 #endif

@@ -60,7 +60,7 @@ class PublishedRun {
     upload(state_, std::vector<StepState>(1));
   }
 
-  /// The mean loss of a step's batch before its update.
+  /// The mean loss of a step's batch before the update.
   double step(std::int64_t number) {
     load(number);
     Stream& stream = context_.stream;
@@ -142,7 +142,7 @@ class PublishedRun {
   BatchView batch_;
 };
 
-// Rounding moves a loss by at most the bound of published_weights.h in the first step. The error
+// In the first step, rounding moves a loss by at most the bound in published_weights.h. The error
 // then grows with the steps, because AdamW divides each gradient by its own size and a ReLU's input
 // may change its sign: PyTorch's losses after changes as small as a rounding show by how much. The
 // tolerance is eight times the largest change so far.

@@ -1,5 +1,5 @@
-// Weights and images from a formula, which scripts/torch-weights has too, and the rounding that a
-// network adds to them. For comparisons with published models; host only.
+// Weights and images from a formula (the same as in scripts/torch-weights), and the rounding errors
+// of a network. For comparisons with published models; host only.
 #pragma once
 
 #include "kernels/runtime/dtype.h"
@@ -29,7 +29,7 @@ inline std::vector<float> formula_tensor(const ParameterTensor& tensor) {
   return values;
 }
 
-/// Writes a file as users of torchvision and timm do.
+/// Writes a file in the way users of torchvision and timm do.
 inline void write_weights(const ParameterArena& arena, const std::filesystem::path& path) {
   std::vector<PlainTensor> tensors;
   for (const ParameterTensor& tensor : arena.tensors()) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kWidth = 3;
 
-// Blocks without a backward pass, or with one for the gradient of their input only.
+// Blocks without a backward pass, or with one only for the gradient of their input.
 TEST(RecomputedNetworks, HaveEqualBitsWithFrozenLayers) {
   Tape tape("frozen", SampleLayout::image(6, 6, 3), kWidth);
   Tensor x = tape.input();
@@ -67,8 +67,8 @@ TEST(RecomputedNetworks, NeedLessMemory) {
   }
 }
 
-// A group of two blocks recomputes all but the last two operations, whose values nothing reads or a
-// later group reads. Node 0 of the list has block 1, so the first group has one block.
+// A group of two blocks recomputes all but the last two operations: nothing reads their values, or
+// only a later group. Node 0 of the list has block 1, so the first group has one block.
 TEST(RecomputedNetworks, CountWhatTheyRecompute) {
   Stream stream(Device::cpu(), 1);
   NetworkBench bench(stream, deep(), 16, DType::f32, 0, {}, 2);

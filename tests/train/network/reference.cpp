@@ -306,7 +306,7 @@ Doubles reference_outputs(const Tape& tape, const ReferenceInput& input,
   for (const Node& node : tape.nodes()) {
     std::vector<Value> inputs;
     for (const Tensor& read : node.inputs) {
-      // Reshaped to what the operation reads; the memory order is the same.
+      // Reshaped to the operation's input; the memory order is the same.
       const Matrix& data = values[static_cast<std::size_t>(read.value)].data;
       inputs.push_back(
           {read.shape, matrix_of(Doubles(data.data(), data.data() + data.size()),

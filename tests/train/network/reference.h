@@ -29,8 +29,8 @@ struct ReferenceInput {
   std::set<std::string> frozen_norms = {};  ///< batch norms that always use running statistics
 };
 
-/// The outputs [batch, outputs]. In training mode it also writes the updated running statistics of
-/// `input.tensors` to `moved` if given.
+/// The outputs [batch, outputs]. In training mode, also writes the updated running statistics of
+/// `input.tensors` to `moved`, if given.
 Doubles reference_outputs(const Tape& tape, const ReferenceInput& input,
                           std::map<std::string, Doubles>* moved = nullptr);
 

@@ -1,4 +1,4 @@
-// Shards against the whole batch: convolutions that threads share, and the sums of norms.
+// Shards compared with the whole batch: convolutions that threads share, and the sums of norms.
 #include "tests/ops/operation_test.h"
 #include "tests/train/network/network_bench.h"
 
@@ -15,8 +15,8 @@ using ops::test::largest_magnitude;
 constexpr int kHeadWidth = 3;
 
 // Threads share two consecutive convolutions with the same weights; the operations around them run
-// in shards. The results agree with the unsharded batch up to the roundings of three sums over 9 *
-// 64 terms and of the sums over the pixels.
+// in shards. The results agree with the unsharded batch within the rounding errors of three sums
+// over 9 * 64 terms and of the sums over pixels.
 TEST(ShardedNetwork, SharesLargeConvolutionsAmongThreads) {
   Tape tape("shared", SampleLayout::image(8, 8, 3), kHeadWidth);
   Tensor x = tape.relu(tape.conv(tape.input(), "a", {.channels = 64, .stride = 2}));
@@ -38,8 +38,8 @@ TEST(ShardedNetwork, SharesLargeConvolutionsAmongThreads) {
                              bound * std::max(1.0, largest_magnitude(values)), name);
 }
 
-// The whole batch sums the parts of all norms at the end of the backward pass; a shard sums them norm
-// by norm. With one shard, the sums have the same terms in the same order.
+// The whole batch adds the parts of all norms at the end of the backward pass; a shard adds them norm by norm. With one
+// shard, the sums have the same terms in the same order.
 TEST(Totals, HaveEqualBitsAtOnceAndAtTheEnd) {
   Tape tape("norms", SampleLayout::image(8, 8, 3), kHeadWidth);
   Tensor x = tape.input();

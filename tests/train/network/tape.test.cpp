@@ -124,7 +124,7 @@ std::map<std::string, Init> initialisations(const Tape& tape) {
   return result;
 }
 
-// A value before the ReLU that is read once is fused; one that is read twice is not fused.
+// A value before the ReLU is fused if it is read once, but not if it is read twice.
 TEST(Fusion, KeepsInitialWeights) {
   for (const bool twice : {false, true}) {
     Tape tape = image_tape();

@@ -42,7 +42,7 @@ TEST_P(ScheduleTest, WarmsUpThenFollowsHalfACosine) {
   EXPECT_EQ(rate_at(s, 1000000), 0.5f);
   for (std::uint64_t step = 10; step <= 110; ++step) {
     const double turned = std::numbers::pi * static_cast<double>(step - 10) / 100;
-    // Four roundings of numbers up to 2, and the cosine's error of 2 ulps.
+    // Four rounding errors of numbers up to 2, and the cosine's error of 2 ulps.
     EXPECT_NEAR(rate_at(s, step), 0.5 + 0.75 * (1 + std::cos(turned)), 16 * 0x1p-24) << step;
   }
 }
@@ -101,7 +101,7 @@ TEST_P(ScheduleTest, RisesAndFallsInOneCycle) {
                                    {8u, 0.905463412215599},
                                    {13u, 0.453258410682512},
                                    {19u, 0.0208169376367662}})
-    // Four roundings of numbers up to 2, and the cosine's error of 2 ulps.
+    // Four rounding errors of numbers up to 2, and the cosine's error of 2 ulps.
     EXPECT_NEAR(rate_at(s, step), rate, 16 * 0x1p-24) << step;
   EXPECT_EQ(rate_at(s, 20), 0.01f);
 }

@@ -18,7 +18,7 @@
 namespace wellspring::ops::test {
 namespace {
 
-/// More than a chunk of each, with the border between them inside a chunk.
+/// More than one chunk of each kind, with the border between the kinds inside a chunk.
 constexpr std::int64_t kMatrices = kChunk + 104, kVectors = kChunk + 7;
 constexpr std::size_t kAll = kMatrices + kVectors;
 
@@ -27,8 +27,8 @@ std::vector<UpdateRange> usual_ranges(float decay) {
   return {{0, kMatrices, 1, decay}, {kMatrices, kAll, 1, 0}};
 }
 
-/// Ranges that begin and end inside a chunk, at its border, and after a single element; two of them
-/// are updated from a later step on.
+/// Ranges that begin and end inside a chunk, at its border, and after a single element; updates of
+/// two ranges begin at a later step.
 std::vector<UpdateRange> many_ranges(float decay) {
   return {{0, 1, 0.5f, 2 * decay},         {1, 1003, 0.1f, decay, 7},
           {1003, kChunk, 0, decay},        {kChunk, kMatrices, 1, 0},
@@ -45,7 +45,7 @@ std::vector<UpdateRange> tensor_ranges(float decay) {
 
 class OptimizerTest : public test::OperationTest {
  protected:
-  /// The state after the factors of `step` are set.
+  /// The state once the factors of `step` are set.
   Buffer<StepState> state_buffer(std::uint64_t step, float gradient_scale) {
     StepState state = {.step = step + 1, .learning_rate = 0.01f, .gradient_scale = gradient_scale};
     state.correction1 = bias_correction(OptimizerSpec().beta1, step);
@@ -102,9 +102,9 @@ class OptimizerTest : public test::OperationTest {
       reference.step(gradient, t);
     }
     // Each step rounds the weight (magnitude below 2.5) twice. The step itself has a magnitude of
-    // `move` and about 32 roundings.
+    // `move` and about 32 rounding errors.
     const double u = test::rounding(DType::f32);
-    // The norms of tensors add 64 roundings.
+    // The norms of tensors add 64 rounding errors.
     const double move = spec.kind == OptimizerKind::adamw ? 0.01 : 0.01 * 5;
     const double roundings = spec.row().tensor_norms ? 96 : 32;
     expect_within(master.values(), reference.weight, 50 * (5 * u + roundings * u * move),
@@ -158,7 +158,7 @@ class OptimizerTest : public test::OperationTest {
       for (std::size_t i = begin; i < begin + n; ++i)
         ASSERT_NEAR(got[i], scale * before[i], rounding * scale * std::abs(before[i])) << i;
     };
-    // Two sums and roots with 16 roundings each, a quotient and a product; then the gradient's type.
+    // Two sums and roots with 16 roundings each, a quotient, a product; then the rounding to T.
     const double rounding = 40 * 0x1p-24;
     const auto type = test::rounding(DTypeOf<T>::value);
     const Doubles got = in_double(matrices.values()), before = in_double(of_matrices);
@@ -258,7 +258,7 @@ TEST_P(OptimizerTest, MovesATensorWhoseWeightsAreZero) {
     view.matrix_gradient = gradient.data();
     const Buffer<StepState> state = state_buffer(0, 1);
     optimizer_step(stream(), {.kind = kind}, view, first, second, state);
-    // Adam's first step has magnitude 1, and that of LARS is the gradient.
+    // Adam's first step has magnitude 1; the first step of LARS is the gradient.
     const float expected = kind == OptimizerKind::lamb ? -0.01f : -0.005f;
     for (const float w : weights.values()) ASSERT_NEAR(w, expected, 1e-6f * 0.01f + 8e-9f);
   }
@@ -313,7 +313,7 @@ WS_ON_EVERY_BACKEND(OptimizerTest);
 TEST(IntegerPower, AgreesWithTheMathsLibrary) {
   for (const double base : {0.9, 0.999, 1.0, 0.0}) {
     for (const std::uint64_t n : {0u, 1u, 2u, 3u, 100u, 65537u}) {
-      // At most 2 * 17 roundings.
+      // At most 2 * 17 rounding errors.
       const double exact = std::pow(base, static_cast<double>(n));
       EXPECT_NEAR(integer_power(base, n), exact, 1e-11 * exact) << base << "^" << n;
     }
@@ -321,8 +321,8 @@ TEST(IntegerPower, AgreesWithTheMathsLibrary) {
 }
 
 // The reference itself against torch.optim 2.15 (SGD, AdamW) and timm 1.0 (Lion, Lamb, Lars) in
-// double precision: five steps with rate 0.01 and weight decay 0.05 from cos(i) with the gradients
-// sin(1 + i + 3 t).
+// double precision: five steps with rate 0.01 and weight decay 0.05, starting at cos(i), with the
+// gradients sin(1 + i + 3 t).
 TEST(OptimizerReference, FollowsPyTorchAndTimm) {
   struct Row {
     OptimizerSpec spec;

@@ -10,7 +10,7 @@
 
 namespace wellspring::ops::test {
 
-/// One step in double precision, in the form of the publications.
+/// One step in double precision, as written in the papers.
 struct Reference {
   OptimizerSpec spec;
   std::vector<UpdateRange> ranges;

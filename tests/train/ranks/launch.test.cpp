@@ -59,7 +59,7 @@ TEST(Launch, ReadsTorchrun) {
   EXPECT_EQ(launch.address, "node3");
   EXPECT_EQ(launch.port, 29500);
   EXPECT_FALSE(launch.on_one_node());
-  // The agent has a store at the port itself.
+  // The agent itself has a store at the port.
   EXPECT_EQ(find(with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}}))->port, 29501);
 }
 
@@ -81,7 +81,7 @@ TEST(Launch, ReadsSrun) {
   EXPECT_EQ(launch.local_size, 3);
   EXPECT_EQ(launch.address, "gpu07");
   EXPECT_EQ(launch.port, 20'000 + 4'000'003 % 12'000);
-  // Slurm's PMI sets these too, but they name no rank of the node.
+  // Slurm's PMI sets these too, but they do not give the rank on the node.
   EXPECT_EQ(find(with(kSrun, {{"PMI_RANK", "6"}, {"PMI_SIZE", "7"}}))->launcher, "srun");
 }
 

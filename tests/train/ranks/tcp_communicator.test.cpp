@@ -1,4 +1,4 @@
-// Ranks over TCP, as threads of this process: sums, broadcasts, and how all of them end when one does.
+// Ranks over TCP, as threads of this process: sums, broadcasts, and how all ranks end when one ends.
 #include "train/ranks/tcp_communicator.h"
 
 #include "tests/support/error_testing.h"
@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 
 const std::vector<std::string> kFine3(3), kFine4(4);
 
-/// Value `i` of rank `rank`: whole, so that sums in f32 are exact.
+/// Value `i` of rank `rank`: an integer, so that sums in f32 are exact.
 float value(int rank, std::size_t i) {
   return static_cast<float>((static_cast<std::size_t>(rank) * 7919 + i * 31) % 4096);
 }
@@ -29,7 +29,7 @@ TEST(TcpCommunicator, SumsAnyNumberOfValues) {
     SCOPED_TRACE(size);
     const auto ends = run_tcp_ranks(size, [&](TcpCommunicator& ranks) {
       Stream stream(Device::cpu(), 1);
-      // Fewer values than ranks; no multiple of them; more than the kernel's buffers hold.
+      // Fewer values than ranks; no multiple of this number; more than the kernel's buffers hold.
       for (const std::size_t count :
            {std::size_t{0}, std::size_t{1}, std::size_t{5}, std::size_t{3'000'001}}) {
         std::vector<float> values(count);
@@ -151,7 +151,7 @@ TEST(TcpCommunicator, WaitsForASlowRank) {
   EXPECT_EQ(run_tcp_ranks(
                 3,
                 [&](TcpCommunicator& ranks) {
-                  // Rank 1 waits for 0, which waits longer than the timeout, but in two calls.
+                  // Rank 1 waits for rank 0, which waits longer than the timeout, but in two calls.
                   if (ranks.rank() == 2) std::this_thread::sleep_for(kTimeout * 3 / 5);
                   ranks.barrier();
                   if (ranks.rank() == 2) std::this_thread::sleep_for(kTimeout * 3 / 5);

@@ -21,7 +21,7 @@ inline RingOptions options_of(int rank, int size, int port, std::chrono::millise
   return {.rank = rank, .size = size, .port = port, .program = "1.0", .timeout = timeout};
 }
 
-/// Runs `body` on every rank and returns what each failed with ("": nothing).
+/// Runs `body` on every rank and returns the failure of each one ("": none).
 inline std::vector<std::string> run_tcp_ranks(
     int size, const std::function<void(TcpCommunicator&)>& body,
     std::chrono::milliseconds timeout = std::chrono::seconds(60)) {

@@ -15,7 +15,7 @@
 namespace wellspring::test {
 namespace {
 
-// An evaluation within a window restarts its clock, so earlier steps of the window do not count.
+// An evaluation within a window restarts the clock, so earlier steps of the window do not count.
 TEST(MetricsWindow, DividesTheTimedStepsByTheirTime) {
   const RunConfig config = small_run("unused", {"device=cpu"});
   Mixture mixture = config.open_training(WorkWatch());
@@ -39,7 +39,7 @@ TEST(MetricsWindow, DividesTheTimedStepsByTheirTime) {
   EXPECT_EQ(part.samples_per_second, 1 * 8 / 0.5);
 }
 
-// Rank 1 alone has a loss that is not finite, in step 5.
+// Only rank 1 has a non-finite loss, in step 5.
 TEST(MetricsWindow, AddsTheLinesOfAllRanks) {
   RankGroup(2).run([](Communicator& ranks) {
     RunContext context(ranks, 8, Device::cpu(), 1);

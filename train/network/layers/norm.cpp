@@ -85,8 +85,8 @@ class GroupNormLayer : public Layer {
   }
 
  private:
-  /// The pooled input, whose memory the backward pass uses for its gradient; or the output before
-  /// the mean.
+  /// Index of a saved value: the pooled input, whose memory then holds its gradient in the backward
+  /// pass, or the output before the mean.
   static constexpr std::size_t kKept = 2;
   std::uint8_t* winners(const LayerRun& run) const {
     return pool_ ? static_cast<std::uint8_t*>(run.saved[kKept + 1]) : nullptr;
@@ -99,7 +99,7 @@ class GroupNormLayer : public Layer {
   ops::GroupNormSpec spec_;
   bool pool_, mean_;
   ops::Activation pool_activation_ = ops::Activation::none;
-  std::size_t unwanted_ = 0;  ///< offset in the workspace of an input gradient that is not needed
+  std::size_t unwanted_ = 0;  ///< workspace offset of an input gradient that is not needed
 };
 
 class LayerNormLayer : public Layer {
@@ -173,7 +173,7 @@ class BatchNormLayer : public Layer {
     recompute(run);
   }
 
-  /// Does not move the running statistics.
+  /// Leaves the running statistics unchanged.
   void recompute(const LayerRun& run) override {
     ops::batch_norm_apply(run.stream(), spec_, run.input[0], run.value(kScale), run.value(kShift),
                           residual(run), run.output, statistics(run));

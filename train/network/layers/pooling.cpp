@@ -1,4 +1,4 @@
-// Pooling over windows, images and the items of sets, and upsampling.
+// Upsampling, and pooling over windows, images and the items of sets.
 #include "kernels/ops/sets.h"
 #include "kernels/ops/upsample.h"
 #include "train/network/layer.h"

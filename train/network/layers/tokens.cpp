@@ -1,12 +1,12 @@
-// Attention, selection of tokens, and operations with parameters of their own.
+// Adds and selects tokens, and adds or multiplies by learned parameters.
 #include "kernels/ops/tokens.h"
 
-#include "kernels/ops/attention.h"
 #include "kernels/ops/broadcast.h"
 #include "kernels/ops/column_sum.h"
 #include "train/network/layer.h"
 
-#include <stdexcept>
+#include <cstdint>
+#include <memory>
 
 namespace wellspring {
 namespace {
@@ -17,42 +17,7 @@ float* floats(const LayerRun& run) {
   return static_cast<float*>(run.workspace.data);
 }
 
-class AttentionLayer : public Layer {
- public:
-  AttentionLayer(const Attention& operation, LayerPlanner& planner) : masked_(operation.masked) {
-    attention_ = ops::Attention::plan({.batch = planner.batch(),
-                                       .tokens = planner.node().inputs[0].shape.width,
-                                       .heads = operation.heads,
-                                       .head_width = operation.head_width,
-                                       .masked = operation.masked,
-                                       .compute = planner.compute()},
-                                      planner.stream());
-    planner.workspace(attention_->workspace_bytes());
-    planner.save(attention_->saved_bytes());
-    planner.keep_input(0);
-    planner.keep_output();
-  }
-  void forward(const LayerRun& run) override {
-    attention_->forward(run.stream(), run.input[0], counts(run), run.output, run.saved[0],
-                        run.workspace);
-  }
-  void backward(const LayerRun& run) override {
-    attention_->backward(run.stream(), run.input[0], counts(run), run.output, run.output_gradient,
-                         run.saved[0], run.input_gradient[0], run.workspace);
-  }
-
- private:
-  const std::int32_t* counts(const LayerRun& run) const {
-    if (masked_ && run.pass.batch.count == nullptr)
-      throw std::logic_error("attention among the items of sets: the batch has no counts");
-    return masked_ ? run.pass.batch.count : nullptr;
-  }
-
-  bool masked_;
-  std::unique_ptr<ops::Attention> attention_;
-};
-
-/// y = x + values, the same for every sample.
+/// y = x + values, with the same values for every sample.
 class AddParameterLayer : public Layer {
  public:
   AddParameterLayer(const AddParameter& operation, LayerPlanner& planner) {
@@ -153,10 +118,6 @@ class SelectTokensLayer : public Layer {
 };
 
 }  // namespace
-
-std::unique_ptr<Layer> plan_layer(const Attention& operation, LayerPlanner& planner) {
-  return std::make_unique<AttentionLayer>(operation, planner);
-}
 
 std::unique_ptr<Layer> plan_layer(const AddParameter& operation, LayerPlanner& planner) {
   return std::make_unique<AddParameterLayer>(operation, planner);

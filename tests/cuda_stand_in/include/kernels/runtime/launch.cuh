@@ -12,7 +12,7 @@
 
 namespace wellspring::stand_in {
 
-/// A thread that behaves like a member of a device team, with the scratch of a team of one. It does
+/// A thread that behaves like a member of a device team, with scratch for a team of one. It does
 /// not take the shortcuts of the host's SoloTeam.
 class Team : public SoloTeam {
  public:

@@ -1,5 +1,5 @@
-// Sums of gradients over the passes of a step. Called by train/network/parameters.cpp; the functor runs
-// on host and device.
+// Sums of gradients over the passes of a step. Called by train/network/parameters.cpp. Host only;
+// the functor itself runs on host and device.
 #pragma once
 
 #include "kernels/ops/team_loop.h"

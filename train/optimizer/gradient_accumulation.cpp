@@ -1,4 +1,4 @@
-#include "train/optimizer/gradient_sum.h"
+#include "train/optimizer/gradient_accumulation.h"
 
 #include "kernels/runtime/launch.h"
 

@@ -1,6 +1,6 @@
-// NCCL's functions, opened when the first run with several GPUs asks for them, so that nothing else
-// needs the library. Declared here as in nccl.h of NCCL 2 (its interface has been stable since 2.4).
-// Host only.
+// NCCL's functions, loaded when a run with several GPUs first asks for them, so that other runs do
+// not need the library. Declared here as in nccl.h of NCCL 2 (its interface has been stable since
+// 2.4). Host only.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct Functions {
   Result (*version)(int*);
 };
 
-/// Opens libnccl.so.2. Device error: it is not found, or lacks a function.
+/// Opens libnccl.so.2. Device error: it is not found, or does not have all functions.
 const Functions& functions();
 
 }  // namespace wellspring::nccl

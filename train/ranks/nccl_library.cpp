@@ -1,4 +1,4 @@
-#include "train/ranks/nccl.h"
+#include "train/ranks/nccl_library.h"
 
 #include "core/error.h"
 
