@@ -66,6 +66,38 @@ install(FILES "${CMAKE_BINARY_DIR}/WellspringConfig.cmake" "${CMAKE_BINARY_DIR}/
               cmake/FindcuDNN.cmake
         DESTINATION ${package_dir} COMPONENT library EXCLUDE_FROM_ALL)
 
+# The same for pkg-config: wellspring.pc, with the flags of wellspring_flags and the libraries of wellspring_dependencies.
+set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}/${pc_dir}" OUTPUT_VARIABLE pc_up)
+set(pc_requires fmt yaml-cpp zlib libpng libturbojpeg libwebp)
+set(pc_flags ${host_flags} ${OpenMP_CXX_FLAGS})
+get_target_property(pc_libraries DNNL::dnnl LOCATION)
+if(WELLSPRING_HDF5)
+  list(APPEND pc_requires liblz4 libzstd)
+  if(HDF5_ARCHIVE_LINKS)
+    list(APPEND pc_libraries "${HDF5_ARCHIVE}" -lsz -lm)
+  else()
+    list(APPEND pc_libraries ${hdf5_LINK_LIBRARIES})
+  endif()
+endif()
+if(WELLSPRING_OPENSSL)
+  list(APPEND pc_requires libcrypto)
+endif()
+if(WELLSPRING_HAS_CUDA_TOOLKIT)
+  list(APPEND pc_flags -DWELLSPRING_CUDA=1 "-I${CUDAToolkit_INCLUDE_DIRS}")
+  list(APPEND pc_libraries "${CUDA_cudart_static_LIBRARY}" -lrt)
+  if(WELLSPRING_CUDNN)
+    list(APPEND pc_libraries "${cuDNN_LIBRARY}" "-Wl,-rpath,${cuDNN_LIBRARY_DIR}")
+  endif()
+endif()
+list(TRANSFORM CMAKE_DL_LIBS PREPEND "-l" OUTPUT_VARIABLE pc_dl)  # empty where the C library has it
+list(APPEND pc_libraries ${pc_dl} -pthread)
+foreach(list pc_requires pc_flags pc_libraries)
+  list(JOIN ${list} " " ${list})
+endforeach()
+configure_file(cmake/wellspring.pc.in "${CMAKE_BINARY_DIR}/wellspring.pc" @ONLY)
+install(FILES "${CMAKE_BINARY_DIR}/wellspring.pc" DESTINATION ${pc_dir} COMPONENT library EXCLUDE_FROM_ALL)
+
 # Lists the executables of a folder and of its subfolders.
 function(collect_programs folder result)
   get_property(targets DIRECTORY "${folder}" PROPERTY BUILDSYSTEM_TARGETS)

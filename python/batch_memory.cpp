@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
+#include <utility>
 
 namespace wellspring::python {
 
@@ -58,15 +58,26 @@ bool BatchMemory::holds(std::int64_t rows, const SampleLayout& layout, ElementTy
 std::shared_ptr<BatchMemory> BatchPool::take(Device device, std::int64_t rows,
                                              const SampleLayout& layout, ElementType type) {
   if (device.is_cuda()) return std::make_shared<BatchMemory>(device, rows, layout, type);
-  std::erase_if(used_, [&](const auto& memory) { return !memory->holds(rows, layout, type); });
-  for (const auto& memory : used_) {
-    if (memory.use_count() > 1) continue;
-    std::atomic_thread_fence(std::memory_order_acquire);  // reads of the last array come before
-    return memory;
+  std::unique_ptr<BatchMemory> memory;
+  {
+    const std::lock_guard lock(unused_->lock);
+    auto& batches = unused_->batches;
+    batches.reserve(kMost);
+    std::erase_if(batches, [&](const auto& other) { return !other->holds(rows, layout, type); });
+    if (!batches.empty()) {
+      memory = std::move(batches.back());
+      batches.pop_back();
+    }
   }
-  auto memory = std::make_shared<BatchMemory>(device, rows, layout, type);
-  if (used_.size() < kMost) used_.push_back(memory);
-  return memory;
+  if (!memory) memory = std::make_unique<BatchMemory>(device, rows, layout, type);
+  const auto give_back = [to = std::weak_ptr(unused_)](BatchMemory* ended) noexcept {
+    std::unique_ptr<BatchMemory> own(ended);
+    const auto pool = to.lock();
+    if (!pool) return;
+    const std::lock_guard lock(pool->lock);
+    if (pool->batches.size() < kMost) pool->batches.push_back(std::move(own));  // room is reserved
+  };
+  return {memory.release(), give_back};
 }
 
 }  // namespace wellspring::python

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -48,16 +49,22 @@ class BatchMemory {
   std::array<Planned<std::byte>, kBatchColumns> columns_;
 };
 
-/// Gives out the memory of batches, and uses it again when no array refers to it any more. Only on
-/// the CPU: on a GPU, work in the caller's streams may still read a batch whose arrays have ended.
+/// Gives out the memory of batches, and uses it again after the last array has ended: fresh memory costs
+/// page faults, which take longer than the samples of a large batch. Only on the CPU: on a GPU, work in
+/// the caller's streams may still read a batch whose arrays have ended.
 class BatchPool {
  public:
   std::shared_ptr<BatchMemory> take(Device device, std::int64_t rows, const SampleLayout& layout,
                                     ElementType type);
 
  private:
-  static constexpr std::size_t kMost = 2;  ///< a caller usually keeps one batch and makes the next
-  std::vector<std::shared_ptr<BatchMemory>> used_;
+  static constexpr std::size_t kMost = 2;  ///< unused batches that are kept
+  /// Memory that no array uses. Arrays return it here from any thread, unless the pool has ended.
+  struct Unused {
+    std::mutex lock;
+    std::vector<std::unique_ptr<BatchMemory>> batches;
+  };
+  std::shared_ptr<Unused> unused_ = std::make_shared<Unused>();
 };
 
 }  // namespace wellspring::python

@@ -61,7 +61,6 @@ GeneratorBatches::GeneratorBatches(const Settings& settings)
       normalised_(!settings.augmentations.normalisation.is_identity()) {}
 
 std::shared_ptr<BatchMemory> GeneratorBatches::memory(std::int64_t rows, ElementType type) {
-  const std::lock_guard lock(turn_);
   return pool_.take(stream_.device(), rows, source_->layout(), type);
 }
 
@@ -125,14 +124,14 @@ void GeneratorBatches::emit(Stream& stream, First first, const TypedBatch& wante
       return map(stream, "slots", batch.size, slots);
     for (std::int64_t row = 0; row < batch.size; ++row) slots(row);
   };
+  const auto repeat = static_cast<std::uint32_t>(first.passes.repeat);
   if (first.words != nullptr) {
-    assign(DeviceRangeSlots{first.words, slots_.data()});
-  } else if (first.passes.plain()) {
+    assign(DeviceRepeatedSlots{first.words, repeat, slots_.data()});
+  } else if (first.passes.plain()) {  // without a division per row
     assign(RangeSlots{first.id, 0, batch.size, slots_.data()});
   } else {
-    const auto repeat = static_cast<std::uint32_t>(first.passes.repeat);
-    const std::uint64_t pass = static_cast<std::uint64_t>(first.passes.epoch) * kOrdinals;
-    assign(RepeatedSlots{first.id, repeat, pass + first.id * repeat, slots_.data()});
+    const auto pass = static_cast<std::uint64_t>(first.passes.epoch);
+    assign(RepeatedSlots{first.id, pass, repeat, slots_.data()});
   }
   if (batch.layout.kind == SampleKind::set) batch.overflow = overflow_.data();
   const float* given = latents.empty() ? nullptr : latents.data();

@@ -32,6 +32,10 @@ struct Passes {
   std::int64_t repeat =
       1;  ///< copies of each sample in a row, as with `repeats` in a configuration
   bool plain() const { return epoch == 0 && repeat == 1; }
+  /// Number of sample ids that batches may have.
+  std::uint64_t ids() const {
+    return plain() ? kSampleIds : kOrdinals / static_cast<std::uint64_t>(repeat);
+  }
 };
 
 class GeneratorBatches {
@@ -64,11 +68,12 @@ class GeneratorBatches {
             const std::vector<float>& latents = {});
   /// Errors (config): passes or repeats without augmentation, which would be equal.
   void expect_passes_differ(const Passes& passes) const;
-  /// Id of the first sample: `id`, or two words in the device's memory (sample_id).
+  /// Id of the first sample and pass: numbers, or three words in the device's memory (see
+  /// DeviceRepeatedSlots).
   struct First {
     std::uint64_t id = 0;
     const std::uint32_t* words = nullptr;
-    Passes passes = {};  ///< without words
+    Passes passes = {};  ///< with words, only its repeat counts
   };
   /// Enqueues the same in the caller's stream (see Stream::borrow) without waiting. Allocates and waits
   /// only if the batch has more rows than any before it.

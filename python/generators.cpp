@@ -100,12 +100,12 @@ struct WantedBatch {
   std::int64_t samples() const { return rows / passes.repeat; }
 };
 
-Passes wanted_passes(const GeneratorBatches& self, const BatchArguments& arguments,
+Passes wanted_passes(const GeneratorBatches& self, nb::handle epoch, nb::handle repeat,
                      std::int64_t rows) {
   constexpr std::int64_t kMostRepeats = 1 << 16;
   Passes passes;
-  passes.epoch = whole("epoch", arguments.epoch, 0, kPasses - 1);
-  passes.repeat = whole("repeat", arguments.repeat, 1, kMostRepeats);
+  passes.epoch = whole("epoch", epoch, 0, kPasses - 1);
+  passes.repeat = whole("repeat", repeat, 1, kMostRepeats);
   if (rows % passes.repeat != 0)
     fail(ErrorKind::config,
          {fmt::format("repeat = {} does not divide count = {}", passes.repeat, rows),
@@ -141,7 +141,7 @@ WantedBatch wanted_batch(BoundGenerator& self, const BatchArguments& arguments) 
     self.arrays = std::make_shared<const BatchArrays>(
         TypedBatch::empty(wanted.rows, self.layout(), wanted.type), self.device(), axes);
   wanted.arrays = self.arrays;
-  wanted.passes = wanted_passes(self, arguments, wanted.rows);
+  wanted.passes = wanted_passes(self, arguments.epoch, arguments.repeat, wanted.rows);
   return wanted;
 }
 
@@ -168,15 +168,10 @@ void make(GeneratorBatches& self, std::uint64_t first, const TypedBatch& batch,
   self.make(first, batch, wanted.passes, latents);
 }
 
-/// Number of sample ids that these batches may have.
-std::uint64_t ids_of(const WantedBatch& wanted) {
-  if (wanted.passes.plain()) return kSampleIds;
-  return kOrdinals / static_cast<std::uint64_t>(wanted.passes.repeat);
-}
-
 /// Largest id of the first sample of such a batch.
 std::int64_t last_first(const WantedBatch& wanted) {
-  return static_cast<std::int64_t>(ids_of(wanted) - static_cast<std::uint64_t>(wanted.samples()));
+  return static_cast<std::int64_t>(wanted.passes.ids() -
+                                   static_cast<std::uint64_t>(wanted.samples()));
 }
 
 nb::object generator_batch(BoundGenerator& self, nb::handle first, nb::handle count,
@@ -269,7 +264,7 @@ BatchIterator generator_batches(nb::handle_t<BoundGenerator> self, nb::handle co
                                           {count, dtype, layout, out, stream, epoch, repeat});
   const auto begin = static_cast<std::uint64_t>(whole("first", first, 0, last_first(wanted)));
   const auto most = static_cast<std::int64_t>(std::min<std::uint64_t>(
-      (ids_of(wanted) - begin) / static_cast<std::uint64_t>(wanted.samples()),
+      (wanted.passes.ids() - begin) / static_cast<std::uint64_t>(wanted.samples()),
       std::numeric_limits<std::int64_t>::max()));
   const std::int64_t number = steps.is_none() ? most : whole("steps", steps, 0, most);
   return {self, wanted, begin, number};
@@ -302,6 +297,15 @@ With repeat, first grows by count / repeat.
 
 Every batch is the same Batch with the same arrays, and the next step overwrites them, so copy what you
 keep. This takes less time per batch than batch(). The other arguments: see batch().)";
+
+/// Checks passes of batches of `count` rows; returns the largest id of their first sample.
+std::int64_t generator_passes(const BoundGenerator& self, std::int64_t count, nb::handle epoch,
+                              nb::handle repeat) {
+  WantedBatch wanted;
+  wanted.rows = count;
+  wanted.passes = wanted_passes(self, epoch, repeat, count);
+  return last_first(wanted);
+}
 
 /// (name, type, shape) of the columns of a batch.
 nb::list generator_columns(const BoundGenerator& self, std::int64_t count,
@@ -341,6 +345,7 @@ void bind_generators(nb::module_& module) {
            nb::arg("steps") = nb::none(), nb::arg("dtype") = nb::none(), nb::arg("layout") = "NHWC",
            nb::arg("out") = nb::none(), nb::arg("stream") = nb::none(), nb::arg("epoch") = 0,
            nb::arg("repeat") = 1, kBatchesHelp)
+      .def("_passes", generator_passes, nb::arg("count"), nb::arg("epoch"), nb::arg("repeat"))
       .def("_columns", generator_columns, nb::arg("count"), nb::arg("dtype"))
       .def("_describe", describe_generator)
       .def("_overflow",

@@ -95,23 +95,27 @@ ffi::Error call(ffi::RemainingRets results, std::string_view key, std::string_vi
 using FirstSample = ffi::Buffer<ffi::U32, 1>;
 
 ffi::Error cpu_batch(FirstSample first, ffi::RemainingRets results, std::string_view generator,
-                     std::string_view columns) {
+                     std::string_view columns, std::int64_t repeat) {
   return call(results, generator, columns, Backend::cpu,
               [&](GeneratorBatches& own, const TypedBatch& batch) {
+                const Passes passes{first.typed_data()[2], repeat};
+                if (passes.epoch >= kPasses)
+                  fail(ErrorKind::config, {"epoch is out of range", "",
+                                           fmt::format("choose one from 0 to {}", kPasses - 1)});
                 const std::uint64_t id = sample_id(first.typed_data());
-                if (id > kSampleIds - static_cast<std::uint64_t>(batch.view.size))
+                if (id > passes.ids() - static_cast<std::uint64_t>(batch.view.size / repeat))
                   fail(ErrorKind::config, {"first is negative or beyond the last sample id", "",
                                            "without jax_enable_x64, integers end at 2^32"});
-                own.make(id, batch);
+                own.make(id, batch, passes);
               });
 }
 
 /// Reads `first` on the device, so that the host waits for nothing.
 ffi::Error cuda_batch(void* stream, FirstSample first, ffi::RemainingRets results,
-                      std::string_view generator, std::string_view columns) {
+                      std::string_view generator, std::string_view columns, std::int64_t repeat) {
   return call(results, generator, columns, Backend::cuda,
               [&](GeneratorBatches& own, const TypedBatch& batch) {
-                own.enqueue({0, first.typed_data()}, batch, stream);
+                own.enqueue({0, first.typed_data(), {0, repeat}}, batch, stream);
               });
 }
 
@@ -127,14 +131,16 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(wellspring_jax_cpu, cpu_batch,
                                   .Arg<FirstSample>()
                                   .RemainingRets()
                                   .Attr<std::string_view>("generator")
-                                  .Attr<std::string_view>("columns"));
+                                  .Attr<std::string_view>("columns")
+                                  .Attr<std::int64_t>("repeat"));
 XLA_FFI_DEFINE_HANDLER_SYMBOL(wellspring_jax_cuda, cuda_batch,
                               ffi::Ffi::Bind()
                                   .Ctx<ffi::PlatformStream<void*>>()
                                   .Arg<FirstSample>()
                                   .RemainingRets()
                                   .Attr<std::string_view>("generator")
-                                  .Attr<std::string_view>("columns"));
+                                  .Attr<std::string_view>("columns")
+                                  .Attr<std::int64_t>("repeat"));
 
 }  // namespace wellspring::python
 

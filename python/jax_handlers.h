@@ -11,8 +11,8 @@ namespace wellspring::python {
 /// Compiled functions name their generator by `key`. It must live until the process ends.
 void register_jax_generator(const std::string& key, GeneratorBatches& generator);
 
-// Argument: `first`, u32 [2], the low word of a sample id and its high word. Results: columns of a batch,
-// x first. Attributes: `generator`, its key, and `columns`, the names of the results.
+// Argument: `first`, u32 [3], the low word of a sample id, its high word, and the epoch. Results: columns
+// of a batch, x first. Attributes: `generator`, its key; `columns`, the names of the results; `repeat`, i64.
 XLA_FFI_DECLARE_HANDLER_SYMBOL(wellspring_jax_cpu);
 /// Enqueues the batch in XLA's stream; `first` is read on the device.
 XLA_FFI_DECLARE_HANDLER_SYMBOL(wellspring_jax_cuda);

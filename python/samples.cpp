@@ -9,10 +9,12 @@
 #include "train/config/files_read.h"
 #include "train/run_samples.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "python/bindings.h"
 #include "python/configuration.h"
+#include "python/generator_batches.h"
 #include "python/process.h"
 #include <memory>
 #include <nanobind/stl/optional.h>
@@ -60,6 +62,10 @@ std::unique_ptr<SampleReader> open_generator(const std::string& name, const Para
       make_generator(name, size, settings_of(parameters, {"Generator"}), {"Generator"});
   const SampleRange range{seed, first,
                           count ? *count : usual_profile_samples(generator->layout().kind)};
+  if (first > kSampleIds - range.count)
+    fail(ErrorKind::config,
+         {fmt::format("first = {} is out of range", first), "",
+          fmt::format("choose an integer from 0 to {}", kSampleIds - range.count)});
   return std::make_unique<GeneratorReader>(std::move(generator), range, making);
 }
 

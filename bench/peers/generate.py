@@ -44,7 +44,7 @@ def numpy_peer(batch, side):
     return numpy.__version__, lambda: of_arrays(numpy, batch, side, uniform, draw.integers(0, shapes.CLASSES, batch), at)
 
 
-def torch_peer(batch, side):
+def torch_peer(batch, side, with_labels=False):
     import torch
 
     draw = torch.Generator().manual_seed(1)
@@ -55,7 +55,8 @@ def torch_peer(batch, side):
 
     def run():
         labels = torch.randint(0, shapes.CLASSES, (batch,), generator=draw)
-        return of_arrays(torch, batch, side, uniform, labels, at)
+        images = of_arrays(torch, batch, side, uniform, labels, at)
+        return (images, labels) if with_labels else images
 
     return torch.__version__, run
 

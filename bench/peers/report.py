@@ -55,6 +55,11 @@ def loading(seen):
         yield row["format"], f"{spread(theirs)}, {theirs['workers']} workers", spread(row["wellspring"]), f"{row['ratio']:.2f}"
 
 
+def training(seen):
+    for row in seen["rows"]:
+        yield row["images"], row["by"], count(row["images_per_second"]), f"{row['accuracy']:.1%}"
+
+
 def page(read, folder):
     ours, peers, load = read("wellspring"), read("steps"), read("load")
     text = f"""# Next to PyTorch, JAX, NumPy and Numba
@@ -85,6 +90,15 @@ On a resident batch, next to PyTorch {peers["version"]} (channels_last, its best
 webdataset {load["versions"]["webdataset"]}, h5py {load["versions"]["h5py"]}.
 
 {table(("format", "DataLoader", "Wellspring", "ratio"), loading(load))}
+"""
+    if (folder / "training.json").exists():
+        seen = read("training")
+        text += f"""
+## Training in PyTorch
+
+{seen["work"]}; PyTorch {seen["version"]}, one turn.
+
+{table(("images", "made by", "images/s", "accuracy"), training(seen))}
 """
     return text
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import torch
 from torch import nn
+from torch.utils.dlpack import from_dlpack
 
 import wellspring as ws
 
@@ -35,7 +36,7 @@ def shapes() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     generator = ws.Generator("shapes", size=SIZE, classes=2)
     for step in itertools.count():
         batch = generator.batch(step * BATCH, BATCH, layout="NCHW")
-        yield torch.from_dlpack(batch.x), torch.from_dlpack(batch.label).long()
+        yield from_dlpack(batch.x), from_dlpack(batch.label).long()
 
 
 def main() -> None:
@@ -50,7 +51,7 @@ def main() -> None:
         images, labels = batch
         loss = nn.functional.cross_entropy(model(images), labels)
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
 
     model(torch.zeros(1, 3, SIZE, SIZE))  # gives the last layer its size

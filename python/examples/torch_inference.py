@@ -2,7 +2,7 @@
 
     python torch_inference.py --task two_moons --simulations 100000
 
-Trains p(theta | x) on simulated pairs (neural posterior estimation, one round), draws from it at one of the
+Trains p(theta | x) on simulated pairs (neural posterior estimation, one round), draws from it at some of the
 benchmark's observations, and compares the draws with exact posterior samples by a classifier two-sample test: C2ST is
 0.5 for equal distributions and 1 for different ones. With 1000, 10000 or 100000 simulations, it also prints the
 benchmark's own result.
@@ -157,7 +157,7 @@ def main() -> None:
     parser.add_argument("--task", choices=["two_moons", "slcp"], default="two_moons")
     parser.add_argument("--simulations", type=int, default=100_000)
     parser.add_argument("--epochs", type=int, default=20)
-    parser.add_argument("--observation", type=int, choices=range(1, 11), default=1, metavar="1-10")
+    parser.add_argument("--observations", type=int, nargs="+", choices=range(1, 11), default=[1], metavar="1-10")
     parser.add_argument("--samples", type=int, default=5000, help="posterior samples to compare")
     parser.add_argument("--chain", type=int, default=500, help="steps of the reference chains")
     parser.add_argument("--classifier", type=int, default=1000, help="training steps of each classifier of C2ST")
@@ -166,14 +166,18 @@ def main() -> None:
     torch.manual_seed(0)
     task = ws.sbi.task(options.task)
     flow = train(task, options.simulations, options.epochs)
-    x = torch.from_numpy(task.observations[options.observation - 1])
-    reference = posterior_samples(task, x, options.samples, options.chain)
-    scores = [c2st(reference, samples, options.classifier)
-              for samples in (flow.sample(options.samples, x), task.prior.sample((options.samples,)))]
-    print(f"C2ST {scores[0]:.3f}, of the prior {scores[1]:.3f}")
     published = PUBLISHED.get((options.task, options.simulations))
-    if published:
-        print(f"published {published[options.observation - 1]:.3f}, mean of the ten observations {sum(published) / 10:.3f}")
+    scores = []
+    for number in options.observations:
+        x = torch.from_numpy(task.observations[number - 1])
+        reference = posterior_samples(task, x, options.samples, options.chain)
+        ours, prior = (c2st(reference, samples, options.classifier)
+                       for samples in (flow.sample(options.samples, x), task.prior.sample((options.samples,))))
+        scores.append(ours)
+        print(f"observation {number}: C2ST {ours:.3f}, of the prior {prior:.3f}"
+              + (f", published {published[number - 1]:.3f}" if published else ""), flush=True)
+    print(f"mean {sum(scores) / len(scores):.3f}"
+          + (f", published for the ten observations {sum(published) / 10:.3f}" if published else ""))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
-"""Pretrains a small vision transformer of PyTorch on generated images.
+"""Pretrains a small vision transformer of PyTorch on generated images, and fine-tunes it on a folder of photographs.
 
-    python python/examples/torch_pretraining.py --steps 500 --device cpu
+    python python/examples/torch_pretraining.py --steps 500 --photos photos/
 
-Every image is new: no file is read, and no worker process is needed. With several processes (torchrun),
-each makes its own part of the global batch.
+Every image of pretraining is new: no file is read, and no worker process is needed. With several processes (torchrun),
+each makes its own part of the global batch. The folder has a subfolder of images per class.
 """
 
 import argparse
+import pathlib
 from typing import Any
 
 import torch
@@ -15,17 +16,18 @@ from torch import nn
 import wellspring.torch
 
 SIZE, PATCH, WIDTH = 32, 8, 96
+# 20 classes of sums of waves on circles, as `wellspring describe visual_atom` explains.
+ATOMS = {"name": "atoms", "kind": "generator", "generator": "visual_atom", "params": {"classes": 20}}
 
 
-def config(batch: int, steps: int) -> dict[str, Any]:
-    """20 classes of sums of waves on circles, as `wellspring describe visual_atom` explains."""
+def config(source: dict[str, Any], batch: int, steps: int) -> dict[str, Any]:
     return {
         "seed": 1,
         "data": {
             "size": SIZE,
             "normalise": {"mean": [0.5], "std": [0.25]},
             "augment": [{"flip_x": 0.5}],
-            "sources": [{"name": "atoms", "kind": "generator", "generator": "visual_atom", "params": {"classes": 20}}],
+            "sources": [source],
         },
         "model": {"name": "mlp"},  # not used here; a configuration names one
         "train": {"batch": batch, "steps": steps},
@@ -47,16 +49,10 @@ class VisionTransformer(nn.Module):
         return logits
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=500)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--device", default="cpu", help="device of the network and of the samples")
-    options = parser.parse_args()
-
-    dataset = wellspring.torch.IterableDataset(config(options.batch, options.steps), set={"device": options.device})
+def train(network: VisionTransformer, source: dict[str, Any], options: argparse.Namespace) -> None:
+    dataset = wellspring.torch.IterableDataset(config(source, options.batch, options.steps), set={"device": options.device})
     loader = torch.utils.data.DataLoader(dataset, batch_size=None)
-    network = VisionTransformer(classes=20).to(options.device)
+    network.to(options.device)
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3)
     for step, batch in enumerate(loader, 1):
         logits = network(batch["x"])
@@ -66,7 +62,24 @@ def main() -> None:
         optimizer.step()
         if step % 20 == 0 or step == options.steps:
             accuracy = (logits.argmax(1) == batch["label"]).float().mean()
-            print(f"step {step}  loss {loss.item():.3f}  accuracy {accuracy.item():.2f}", flush=True)
+            print(f"{source['name']}  step {step}  loss {loss.item():.3f}  accuracy {accuracy.item():.2f}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--device", default="cpu", help="device of the network and of the samples")
+    parser.add_argument("--photos", type=pathlib.Path, help="folder with a subfolder of images per class")
+    options = parser.parse_args()
+
+    network = VisionTransformer(classes=20)
+    train(network, ATOMS, options)
+    if options.photos is None:
+        return
+    network.head = nn.Linear(WIDTH, sum(entry.is_dir() for entry in options.photos.iterdir()))
+    train(network, {"name": "photos", "kind": "files", "path": str(options.photos), "resize": SIZE,
+                    "on_convert": "convert"}, options)
 
 
 if __name__ == "__main__":

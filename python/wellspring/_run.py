@@ -63,7 +63,6 @@ def _samples(what, count, first, seed, size, plane, device, split, step, overrid
             raise _core.ConfigError(f"overrides, split and step are for configurations, not for the generator '{what}'")
         if count is None and not usual:
             raise TypeError("count must be an integer, not NoneType")
-        whole("first", first, 0, LARGEST_ID + 1 - (count or 20_000))
         return _core.generator_samples(what, named, image_size(size), whole("seed", seed, 0, LARGEST_ID), first, count,
                                        bool(plane), device_name(device))
     if _is_dataset(what):

@@ -2,9 +2,10 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from . import _core
-from ._arguments import LARGEST_ID, as_json, dtype_name, whole
+from ._arguments import as_json, dtype_name, whole
 from ._batch import Batch
 
 MOST_ROWS = 1 << 24
@@ -36,28 +37,43 @@ def _key(generator):
     return key
 
 
-def _words(first, count):
-    """A sample id as uint32 [2], the low word first; negative numbers become ids that do not exist."""
+def _scalar(name, value):
+    if value.ndim != 0 or not jnp.issubdtype(value.dtype, jnp.integer):
+        raise TypeError(f"{name} must be an integer, not an array {value.dtype}{list(value.shape)}")
+    return value
+
+
+def _id_words(first, last):
+    """A sample id as two uint32, the low word first; negative numbers become ids that do not exist."""
     if not isinstance(first, jax.Array):
-        first = whole("first", first, 0, LARGEST_ID + 1 - count)
-        return jnp.array([first & 0xFFFFFFFF, first >> 32], jnp.uint32)
-    if first.ndim != 0 or not jnp.issubdtype(first.dtype, jnp.integer):
-        raise TypeError(f"first must be an integer, not an array {first.dtype}{list(first.shape)}")
-    if first.dtype.itemsize == 8:
-        return jnp.stack([first & 0xFFFFFFFF, (first >> 32) & 0xFFFFFFFF]).astype(jnp.uint32)
-    high = jnp.where(first < 0, jnp.uint32(0xFFFFFFFF), jnp.uint32(0))
-    return jnp.stack([first.astype(jnp.uint32), high])
+        first = whole("first", first, 0, last)
+        return [jnp.uint32(first & 0xFFFFFFFF), jnp.uint32(first >> 32)]
+    if _scalar("first", first).dtype.itemsize == 8:
+        return [(first & 0xFFFFFFFF).astype(jnp.uint32), ((first >> 32) & 0xFFFFFFFF).astype(jnp.uint32)]
+    return [first.astype(jnp.uint32), jnp.where(first < 0, jnp.uint32(0xFFFFFFFF), jnp.uint32(0))]
 
 
-def batch(generator, first, count, *, dtype=None, columns=None):
+def _epoch_word(epoch):
+    """An epoch as uint32; all numbers out of range become 65536, which the handler refuses."""
+    if not isinstance(epoch, jax.Array):
+        return jnp.uint32(epoch)
+    if _scalar("epoch", epoch).dtype.itemsize < 4:
+        epoch = epoch.astype(jnp.int32)
+    return jnp.where((epoch < 0) | (epoch > 65535), 65536, epoch).astype(jnp.uint32)
+
+
+def batch(generator, first, count, *, dtype=None, columns=None, epoch=0, repeat=1):
     """The Batch of generator.batch(first, count), with the same bytes, also within jax.jit.
 
     first    a Python integer or a traced one. Without jax_enable_x64, JAX's integers have 32 bits.
     count    a Python integer
     dtype    as in Generator.batch
     columns  names of the columns to make, for example ["label"]; x is always made. Default: all
+    epoch    as in Generator.batch; a Python integer or a traced one
+    repeat   as in Generator.batch; a Python integer
     """
     count = whole("count", count, 1, MOST_ROWS)
+    last = generator._passes(count, 1 if isinstance(epoch, jax.Array) else epoch, repeat)
     known = {name: jax.ShapeDtypeStruct(shape, TYPES[kind])
              for name, kind, shape in generator._columns(count, dtype_name(dtype))}
     wanted = list(known) if columns is None else ["x", *(name for name in columns if name != "x")]
@@ -65,5 +81,6 @@ def batch(generator, first, count, *, dtype=None, columns=None):
         if name not in known:
             raise _core.ConfigError(f"columns: these samples have no column '{name}'\n  choose from {', '.join(known)}")
     make = jax.ffi.ffi_call(TARGET, [known[name] for name in wanted], vmap_method="sequential")
-    made = make(_words(first, count), generator=_key(generator), columns=" ".join(wanted))
+    words = jnp.stack([*_id_words(first, last), _epoch_word(epoch)])
+    made = make(words, generator=_key(generator), columns=" ".join(wanted), repeat=np.int64(repeat))
     return Batch(zip(wanted, made))

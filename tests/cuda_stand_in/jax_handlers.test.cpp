@@ -2,6 +2,7 @@
 // foreign function interface.
 #include "python/jax_handlers.h"
 
+#include "core/config/config.h"
 #include "kernels/batch/batch_columns.h"
 
 #include <cuda_runtime_api.h>
@@ -82,7 +83,7 @@ class Call {
   Call(std::string key, const SampleLayout& layout, void* stream)
       : x(static_cast<std::size_t>(kRows * layout.elements())),
         label(kRows),
-        first(2),
+        first(3),
         key_(std::move(key)),
         context_{stream},
         x_dims_{kRows, layout.elements()} {}
@@ -91,7 +92,7 @@ class Call {
   std::string operator()() {
     const XLA_FFI_Api api = xla();
     std::array<XLA_FFI_Buffer, 3> buffers = {
-        {{XLA_FFI_Buffer_STRUCT_SIZE, nullptr, XLA_FFI_DataType_U32, first.data(), 1, &two_},
+        {{XLA_FFI_Buffer_STRUCT_SIZE, nullptr, XLA_FFI_DataType_U32, first.data(), 1, &three_},
          {XLA_FFI_Buffer_STRUCT_SIZE, nullptr, XLA_FFI_DataType_F32, x.data(), 2, x_dims_.data()},
          {XLA_FFI_Buffer_STRUCT_SIZE, nullptr, XLA_FFI_DataType_S32, label.data(), 1, &rows_}}};
     XLA_FFI_ArgType argument = XLA_FFI_ArgType_BUFFER;
@@ -99,12 +100,15 @@ class Call {
     std::array<XLA_FFI_RetType, 2> results = {XLA_FFI_RetType_BUFFER, XLA_FFI_RetType_BUFFER};
     std::array<void*, 2> returned = {&buffers[1], &buffers[2]};
     const std::string columns = "x label";
-    std::array<std::string, 2> names = {"columns", "generator"};
-    std::array<XLA_FFI_ByteSpan, 2> name_spans = {span(names[0]), span(names[1])};
-    std::array<XLA_FFI_ByteSpan*, 2> name_pointers = {&name_spans[0], &name_spans[1]};
+    std::array<std::string, 3> names = {"columns", "generator", "repeat"};
+    std::array<XLA_FFI_ByteSpan, 3> name_spans = {span(names[0]), span(names[1]), span(names[2])};
+    std::array<XLA_FFI_ByteSpan*, 3> name_pointers = {&name_spans[0], &name_spans[1],
+                                                      &name_spans[2]};
     std::array<XLA_FFI_ByteSpan, 2> values = {span(columns), span(key_)};
-    std::array<void*, 2> value_pointers = {&values[0], &values[1]};
-    std::array<XLA_FFI_AttrType, 2> types = {XLA_FFI_AttrType_STRING, XLA_FFI_AttrType_STRING};
+    XLA_FFI_Scalar number = {XLA_FFI_DataType_S64, &repeat};
+    std::array<void*, 3> value_pointers = {&values[0], &values[1], &number};
+    std::array<XLA_FFI_AttrType, 3> types = {XLA_FFI_AttrType_STRING, XLA_FFI_AttrType_STRING,
+                                             XLA_FFI_AttrType_SCALAR};
     XLA_FFI_CallFrame frame = {};
     frame.struct_size = XLA_FFI_CallFrame_STRUCT_SIZE;
     frame.api = &api;
@@ -112,7 +116,7 @@ class Call {
     frame.stage = XLA_FFI_ExecutionStage_EXECUTE;
     frame.args = {XLA_FFI_Args_STRUCT_SIZE, nullptr, 1, &argument, &arguments};
     frame.rets = {XLA_FFI_Rets_STRUCT_SIZE, nullptr, 2, results.data(), returned.data()};
-    frame.attrs = {XLA_FFI_Attrs_STRUCT_SIZE, nullptr, 2, types.data(), name_pointers.data(),
+    frame.attrs = {XLA_FFI_Attrs_STRUCT_SIZE, nullptr, 3, types.data(), name_pointers.data(),
                    value_pointers.data()};
     const std::unique_ptr<XLA_FFI_Error> error(wellspring_jax_cuda(&frame));
     return error ? error->message : "";
@@ -121,11 +125,12 @@ class Call {
   DeviceArray<float> x;
   DeviceArray<std::int32_t> label;
   DeviceArray<std::uint32_t> first;
+  std::int64_t repeat = 1;
 
  private:
   std::string key_;
   XLA_FFI_ExecutionContext context_;
-  std::int64_t two_ = 2, rows_ = kRows;
+  std::int64_t three_ = 3, rows_ = kRows;
   std::array<std::int64_t, 2> x_dims_;
 };
 
@@ -138,12 +143,23 @@ GeneratorBatches::Settings settings(Device device) {
   return settings;
 }
 
+GeneratorBatches::Settings augmented_settings(Device device) {
+  GeneratorBatches::Settings augmented = settings(device);
+  augmented.generator = "shapes";
+  augmented.size = 8;
+  const ConfigDocument document = ConfigDocument::parse("augment: [simclr]", "test");
+  read_augmentations(document.root(), augmented.augmentations);
+  return augmented;
+}
+
 /// x and label of consecutive samples starting at `first`, made on the CPU.
-std::pair<std::vector<float>, std::vector<std::int32_t>> expected(std::uint64_t first) {
-  GeneratorBatches generator(settings(Device::cpu()));
+std::pair<std::vector<float>, std::vector<std::int32_t>> expected(
+    std::uint64_t first, const Passes& passes = {},
+    const GeneratorBatches::Settings& settings = python::settings(Device::cpu())) {
+  GeneratorBatches generator(settings);
   const auto memory = generator.memory(kRows, ElementType::f32);
   const TypedBatch batch = memory->batch();
-  generator.make(first, batch);
+  generator.make(first, batch, passes);
   const auto* const x = static_cast<const float*>(batch.view.x);
   return {{x, x + kRows * generator.layout().elements()},
           {batch.view.label, batch.view.label + kRows}};
@@ -158,8 +174,8 @@ class JaxHandlers : public testing::Test {
   ~JaxHandlers() override { expect_success(cudaStreamDestroy(stream_)); }
 
   Call call() { return {"generator", generator_.layout(), stream_}; }
-  void set_first(const Call& call, std::uint64_t first) {
-    words_ = {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(first >> 32)};
+  void set_first(const Call& call, std::uint64_t first, std::uint32_t epoch = 0) {
+    words_ = {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(first >> 32), epoch};
     expect_success(cudaMemcpyAsync(call.first.data(), words_.data(), sizeof words_,
                                    cudaMemcpyHostToDevice, stream_));
   }
@@ -171,7 +187,7 @@ class JaxHandlers : public testing::Test {
 
   GeneratorBatches generator_;
   cudaStream_t stream_ = nullptr;
-  std::array<std::uint32_t, 2> words_ = {};
+  std::array<std::uint32_t, 3> words_ = {};
 };
 
 TEST_F(JaxHandlers, MakeTheSamplesOfTheCpuInTheStreamOfXla) {
@@ -203,6 +219,21 @@ TEST_F(JaxHandlers, AreCapturedInAGraph) {
   }
   expect_success(cudaGraphExecDestroy(replay));
   expect_success(cudaGraphDestroy(graph));
+}
+
+TEST_F(JaxHandlers, ReadTheEpochOnTheDevice) {
+  GeneratorBatches augmented(augmented_settings(Device{Backend::cuda, 0}));
+  register_jax_generator("augmented", augmented);
+  Call call("augmented", augmented.layout(), stream_);
+  call.repeat = kRows;  // copies of one sample
+  for (const std::uint32_t epoch : {0U, 3U}) {
+    set_first(call, 9, epoch);
+    EXPECT_EQ(call(), "");
+    expect_success(cudaStreamSynchronize(stream_));
+    const auto [x, label] = expected(9, {epoch, kRows}, augmented_settings(Device::cpu()));
+    EXPECT_EQ(call.x.values(), x) << epoch;
+    EXPECT_EQ(call.label.values(), label) << epoch;
+  }
 }
 
 TEST_F(JaxHandlers, ReportErrorsToXla) {

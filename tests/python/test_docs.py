@@ -15,7 +15,7 @@ PAGE = pathlib.Path(os.environ["WELLSPRING_SOURCE"], "docs/python.md")
 def can_run(example):
     if "import jax" in example and ws._core.jax_handlers is None:
         return False
-    return all(importlib.util.find_spec(package) for package in ("torch", "jax") if f"import {package}" in example)
+    return all(importlib.util.find_spec(package) for package in ("torch", "jax", "grain", "tensorflow") if f"import {package}" in example)
 
 
 class Page(unittest.TestCase):
@@ -34,7 +34,7 @@ class Page(unittest.TestCase):
                 with self.subTest(example):
                     exec(compile(example, str(PAGE), "exec"), names)
             os.chdir(before)
-        print(f"{len(examples) - skipped} examples ran, {skipped} need PyTorch or JAX")
+        print(f"{len(examples) - skipped} examples ran, {skipped} need PyTorch, JAX, Grain or TensorFlow")
 
 
 if __name__ == "__main__":

@@ -79,6 +79,16 @@ class Batches(unittest.TestCase):
         mapped = jax.vmap(lambda first: wellspring.jax.batch(g, first, 4).x)(jnp.array([0, 4, 8]))
         self.assertEqual(np.asarray(mapped).tobytes(), g.batch(0, 12).x.tobytes())
 
+    def test_of_epochs_and_repeats(self):
+        g = ws.Generator("shapes", size=16, augment=["simclr"])
+        self.same(compiled(g, 6, epoch=2, repeat=3)(5), g.batch(5, 6, epoch=2, repeat=3))
+        make = jax.jit(lambda first, epoch: wellspring.jax.batch(g, first, 4, epoch=epoch, repeat=2))
+        for first, epoch in ((0, 0), (2**31, 1), (7, np.int16(300)), (7, np.uint8(3))):
+            self.same(make(jnp.uint32(first), epoch), g.batch(first, 4, epoch=int(epoch), repeat=2))
+        for epoch in (-1, 65536):
+            with self.assertRaisesRegex(Exception, "epoch is out of range"):
+                jax.block_until_ready(make(0, epoch))
+
     def test_outlive_the_name_of_the_generator(self):
         want = ws.Generator("gaussian_linear", seed=3).batch(0, 4)
         g = ws.Generator("gaussian_linear", seed=3)
@@ -91,6 +101,7 @@ class Batches(unittest.TestCase):
 class Arguments(unittest.TestCase):
     def test_are_checked(self):
         g = ws.Generator("shapes", size=16)
+        augmented = ws.Generator("shapes", size=16, augment=["simclr"])
         for words, kind, call in (
             ("first", Exception, lambda: jax.block_until_ready(compiled(g, 4)(-1))),
             ("first", ws.ConfigError, lambda: wellspring.jax.batch(g, -1, 4)),
@@ -98,11 +109,18 @@ class Arguments(unittest.TestCase):
             ("lable", ws.ConfigError, lambda: wellspring.jax.batch(g, 0, 4, columns=["lable"])),
             ("dtype", ws.ConfigError, lambda: wellspring.jax.batch(g, 0, 4, dtype="f8")),
             ("count", ws.ConfigError, lambda: wellspring.jax.batch(g, 0, 0)),
+            ("epoch = 1 needs augmentation", ws.ConfigError, lambda: compiled(g, 4, epoch=jnp.int32(1))(0)),
+            ("repeat = 3 does not divide", ws.ConfigError, lambda: wellspring.jax.batch(g, 0, 4, repeat=3)),
+            ("epoch", ws.ConfigError, lambda: wellspring.jax.batch(g, 0, 4, epoch=-1)),
+            ("epoch", TypeError, lambda: wellspring.jax.batch(g, 0, 4, epoch=0.5)),
+            ("epoch", TypeError, lambda: jax.jit(lambda e: wellspring.jax.batch(augmented, 0, 4, epoch=e))(0.5)),
+            ("first.*range", ws.ConfigError, lambda: wellspring.jax.batch(augmented, 2**47, 4, repeat=2)),
         ):
             with self.subTest(words), self.assertRaisesRegex(kind, words):
                 call()
 
 
+@unittest.skipIf("libasan" in os.environ.get("LD_PRELOAD", ""), "a sanitized training takes minutes")
 class Example(unittest.TestCase):
     def test_learns(self):
         run = subprocess.run([sys.executable, str(EXAMPLE), "--steps", "200"], check=True, capture_output=True, text=True,

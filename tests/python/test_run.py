@@ -14,7 +14,7 @@ import numpy as np
 
 import wellspring as ws
 
-from test_generator import memoryview_of_bf16
+from test_generator import bytes_of
 
 PROGRAM = os.environ["WELLSPRING_PROGRAM"]
 
@@ -102,7 +102,7 @@ class Mixtures(Folder):
         np.testing.assert_array_equal(next(ws.Mixture(plain, dtype="u8", layout="NCHW")).x, pixels.transpose(0, 3, 1, 2))
         wide = next(ws.Mixture(CONFIG)).x  # normalised, below 0 and above 1
         np.testing.assert_array_equal(next(ws.Mixture(CONFIG, dtype="f16")).x, wide.astype(np.float16))
-        bf16 = np.frombuffer(memoryview_of_bf16(next(ws.Mixture(CONFIG, dtype="bf16")).x), np.uint16)
+        bf16 = np.frombuffer(bytes_of(next(ws.Mixture(CONFIG, dtype="bf16")).x), np.uint16)
         bits = wide.view(np.uint32).astype(np.uint64).ravel()
         np.testing.assert_array_equal(bf16, (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16)
 

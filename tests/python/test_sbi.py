@@ -163,6 +163,7 @@ class Tasks(unittest.TestCase):
             ws.sbi.task("sir").log_likelihood([[0, 0]], [[0]])
 
     @needs_torch
+    @unittest.skipIf("libasan" in os.environ.get("LD_PRELOAD", ""), "a sanitized training takes minutes")
     def test_the_example_runs(self):
         for task in ("two_moons", "slcp"):
             done = subprocess.run([sys.executable, str(EXAMPLE), "--task", task, "--simulations", "4000", "--epochs", "2",
