@@ -136,7 +136,7 @@ const ParamTable<Ifs::Params>& Ifs::table() {
                   {{"plasma", Background::plasma}, {"black", Background::black}},
                   "mode svd: background of the points", "Anderson and Farrell: plasma")
           .only_where(kSvd, "mode: svd")
-          .real("sigma", &Params::sigma, {3, 5}, "",
+          .real("sigma", &Params::sigma, {3, 5.9}, "",
                 "mode one_parameter: sum of s1 + 2 s2 (singular values) over the system's maps, +- "
                 "0.1",
                 "1p-frac: 4.0 (default of its program: 3.5)")

@@ -104,7 +104,8 @@ void make_perturbed_class(const OneParameterSpec& spec, const System& system, st
   const SampleRng rng = {static_cast<std::uint64_t>(spec.seed), static_cast<std::uint64_t>(k)};
   RngStream draw(rng, Purpose::scene);
   for (std::uint32_t attempt = 0;; ++attempt) {
-    if (attempt == kMostTries) give_up("no perturbation of the system", "lower `perturbation`");
+    if (attempt == kMostTries)
+      give_up("no perturbation of the system", "lower `perturbation` or raise `sigma`");
     category.system = perturbed(system, draw, spec.perturbation);
     category.attempt = attempt;
     const Box box = box_of(category.system, rng);
@@ -258,7 +259,7 @@ System one_parameter_system(const OneParameterSpec& spec) {
     const Box box = box_of(system, rng);
     if (box.has_area() && lit_share(system, window_of(box), spec.seed) > kLeastLit) return system;
   }
-  give_up("no system", "use another `category_seed`");
+  give_up("no system", "use another `category_seed` or raise `sigma`");
 }
 
 CategoryTable make_perturbed_categories(const OneParameterSpec& spec, std::int64_t count,

@@ -126,6 +126,37 @@ TEST(IfsSvd, GivesEqualImagesInScratchAndInThePlan) {
                                     [](const test::HostBatch&) {});
 }
 
+// At both limits of `sigma`, singular values are at most 1 and add up to alpha; each operation of the
+// sampler rounds numbers up to 6 by 2^-51. 2 s2 <= 2 s1 leaves at most 3 for a map.
+TEST(IfsSvd, DrawsSumsUpToThreePerMap) {
+  for (const double sigma : {3., 5.9}) {
+    for (std::uint64_t k = 0; k < 2000; ++k) {
+      const ifs::SvdSystem made = system_of(k, 2, sigma - 0.1, sigma + 0.1);
+      EXPECT_NEAR(made.alpha, sigma, 0.1 + 1e-14);
+      double sum = 0;
+      for (int i = 0; i < 2; ++i) {
+        sum += made.s1[i] + 2 * made.s2[i];
+        ASSERT_TRUE(made.s2[i] >= 0 && made.s2[i] <= made.s1[i] + 1e-14) << k;
+        ASSERT_LE(made.s1[i], 1 + 1e-14) << k;
+      }
+      ASSERT_NEAR(sum, made.alpha, 1e-14);
+    }
+  }
+}
+
+TEST(IfsSvd, AcceptsSigmaUpToItsLimits) {
+  const ifs::OneParameterSpec wide = {1, 5.9, 0.1};
+  for (const ifs::Category& category : ifs::make_perturbed_categories(wide, 3, 1).categories)
+    EXPECT_EQ(category.usable, 1);
+  const auto refused = [](const char* sigma) {
+    return test::message_of(ErrorKind::config, [&] {
+      make_generator("ifs", 32, {{"mode", "one_parameter"}, {"sigma", sigma}});
+    });
+  };
+  test::expect_parts(refused("5.91"), {"sigma", "5.91", "5.9"});
+  test::expect_parts(refused("2.99"), {"sigma", "2.99", "3"});
+}
+
 TEST(IfsSvd, RefusesContradictions) {
   const auto refused = [](const auto& change) {
     Ifs::Params params;
