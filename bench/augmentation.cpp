@@ -33,6 +33,7 @@ const Recipe kRecipes[] = {
      "saturation: 0.4, hue: 0.1]"},
     {"crop, flip, blur", "augment: [crop_resize: {scale: [0.08, 1]}, flip_x, blur]"},
     {"RandAugment", "augment: [rand_augment: {operations: 2, magnitude: 9}]"},
+    {"AugMix", "augment: [augmix]"},
     {"mixup, cutmix", "augment: []", {0.8, 1}},
     // Touvron et al., ICML 2021, table 9; configs/shapes_deit.yaml.
     {"DeiT",

@@ -107,6 +107,8 @@ std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext&
     expect_channels(own.training, own.channels);
   }
   if (augmented) {  // images made by event generators are not
+    if (own.dense != DenseLabels::none && generator->info().plane)
+      expect_pixels_labelled(own.training);
     const FrameSize source = frame_of(generator->info().source_shape());
     const FrameSize out = frame_of(layout.shape());
     settings.training = plan_augmentation(own.training, source, out);

@@ -43,6 +43,24 @@ void expect_order(const AugmentSetting& before, const AugmentSetting& setting) {
                            fmt::format("move {} before {}", name, other)});
 }
 
+/// augmix has the pass after emission. So it comes after geometry and pointwise colours, before other
+/// operations that need a later pass, and is the only policy.
+void expect_augmix_first(const AugmentSetting& before, const AugmentSetting& setting) {
+  const bool first = before.op() == op_of<augment::AugMix>;
+  if (!first && setting.op() != op_of<augment::AugMix>) return;
+  const std::string& other = augmentation_entry(before.op()).name;
+  const AugmentSetting& partner = first ? setting : before;
+  if (partner.stage() == AugmentStage::whole && moves(partner))
+    fail(ErrorKind::config, {fmt::format("{} is used together with {}", setting.where(), other),
+                             "each of them is a whole policy", "remove one of the two"});
+  const char* const why =
+      "images are mixed after geometry and pointwise colours, before all other operations";
+  if (first ? setting.stage() <= AugmentStage::colour : before.stage() >= AugmentStage::whole)
+    fail(ErrorKind::config,
+         {fmt::format("{} comes after {}", setting.where(), other), why,
+          fmt::format("move {} before {}", augmentation_entry(setting.op()).name, other)});
+}
+
 /// Only one operation may erase.
 void expect_one_erasure(const AugmentSetting& before, const AugmentSetting& setting) {
   if (before.stage() != AugmentStage::erase || setting.stage() != AugmentStage::erase) return;
@@ -52,6 +70,7 @@ void expect_one_erasure(const AugmentSetting& before, const AugmentSetting& sett
 }
 
 /// Only colours can be shuffled: each takes one step, and all run in the same pass or in sequence.
+/// augmix has a pass of its own.
 void expect_shuffled(const Augmentations& values) {
   const auto shuffled = [&](GroupPlace place) {
     return place.group >= 0 &&
@@ -65,7 +84,8 @@ void expect_shuffled(const Augmentations& values) {
   for (const GroupSetting& group : values.groups)
     if (shuffled(group.group)) refuse(group.place, group_name(group.kind));
   for (const AugmentSetting& setting : values.list)
-    if (shuffled(setting.group) && (moves(setting) || setting.stage() >= AugmentStage::neighbours))
+    if (shuffled(setting.group) && (moves(setting) || setting.op() == op_of<augment::AugMix> ||
+                                    setting.stage() >= AugmentStage::neighbours))
       refuse(setting.place, augmentation_entry(setting.op()).name);
 }
 
@@ -82,6 +102,7 @@ void check_augmentations(const Augmentations& values) {
                                  "widen the range of the first one"});
       }
       expect_order(values.list[j], setting);
+      expect_augmix_first(values.list[j], setting);
       expect_one_erasure(values.list[j], setting);
     }
   }

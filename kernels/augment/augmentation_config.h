@@ -17,6 +17,7 @@
 #include "core/config/params.h"
 #include "kernels/augment/augmentation.h"
 #include "kernels/augment/latent_map.h"
+#include "kernels/augment/operations/augmix.h"
 #include "kernels/augment/operations/operations.h"
 
 #include <cstdint>
@@ -27,6 +28,11 @@
 namespace wellspring {
 
 /// Parameters of a configured operation.
+namespace augment {
+/// The operations that a list may have. Emission does not know augmix, which has a pass of its own.
+using ListedOperations = Operations::With<AugMix>;
+}  // namespace augment
+
 template <class Op>
 struct OperationParams : Op::template Params<std::vector<double>> {
   using Operation = Op;
@@ -34,7 +40,7 @@ struct OperationParams : Op::template Params<std::vector<double>> {
 };
 template <class... Ops>
 using OneOf = std::variant<OperationParams<Ops>...>;
-using AugmentParams = augment::Operations::Into<OneOf>;
+using AugmentParams = augment::ListedOperations::Into<OneOf>;
 
 /// The table of an operation's parameters, `probability` first.
 template <class Op>
@@ -167,6 +173,9 @@ AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source
 /// Throws a config error if an operation or the normalisation needs colours and the images have one
 /// channel.
 void expect_channels(const Augmentations& values, int channels);
+
+/// Throws a config error if an operation leaves dense labels without meaning.
+void expect_pixels_labelled(const Augmentations& values);
 
 /// Throws a config error that names the regression target `what` if the geometric operations make a
 /// latent of this role undefined.

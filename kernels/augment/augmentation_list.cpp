@@ -15,10 +15,6 @@ namespace {
 
 /// Rejects operations that are blends of images.
 void expect_no_mixing(const std::string& name, const ConfigLocation& place) {
-  if (name == "augmix")
-    fail(ErrorKind::config,
-         {place.prefix() + "augment: augmix blends several transformed copies of an image",
-          "each sample is read once, through one map", "use rand_augment or trivial_augment"});
   if (name != "mixup" && name != "cutmix") return;
   fail(ErrorKind::config,
        {fmt::format("{}augment: {} mixes samples", place.prefix(), name),

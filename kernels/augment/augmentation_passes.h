@@ -1,9 +1,10 @@
-// The passes that a list of augmentations may need after emission: whole-image operations, a blur,
-// and whole-image operations after the blur. Used by image sources; host only.
+// The passes that a list of augmentations may need after emission: augmix, whole-image operations, a
+// blur, and whole-image operations after the blur. Used by image sources; host only.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
 #include "kernels/augment/augmentation_buffer.h"
+#include "kernels/augment/augmix_pass.h"
 #include "kernels/augment/blur_passes.h"
 #include "kernels/augment/emit_call.h"
 #include "kernels/augment/whole_image.h"
@@ -30,11 +31,17 @@ class AugmentationPasses {
     drawn_ = memory.reserve<Augmentation>(group, "augmentations", static_cast<std::size_t>(rows));
     first_ = memory.reserve<float>(group, "images as emitted", values);
     second_ = memory.reserve<float>(group, "images between passes", values);
+    mix_ = {};
+    for (int i = 0; i < plan.colour_count; ++i)
+      if (plan.colour[i].op == op_of<augment::AugMix>) mix_ = plan.colour[i];
+    if (!mixes()) return;
+    others_ = memory.reserve<float>(group, "copies of augmix", values);
+    sums_ = memory.reserve<float>(group, "sums of augmix", values);
   }
   /// Number of launches after the emission pass.
   int count() const {
     if (!plan_.goes_on()) return 0;
-    return 1 + (plan_.whole_images ? 1 : 0) + (plan_.blurs() ? 2 : 0) +
+    return 1 + (mixes() ? 1 : 0) + (plan_.whole_images ? 1 : 0) + (plan_.blurs() ? 2 : 0) +
            (plan_.whole_after_blur ? 1 : 0);
   }
 
@@ -56,6 +63,7 @@ class AugmentationPasses {
     launch.map("augmentations of the passes", call.batch.size,
                DrawAugmentations{plan_, call.slots, call.source, call.seed, drawn_.data(), shape,
                                  call.batch.mask, call.batch.layout.patches});
+    if (mixes()) mix_chains(launch, call, shape);
     visit_float(call.batch.dtype, [&]<class T>(T) {
       auto* const x = static_cast<T*>(call.batch.x);
       if (plan_.whole_images)
@@ -70,6 +78,16 @@ class AugmentationPasses {
   }
 
  private:
+  bool mixes() const { return mix_.op != AugmentOp::none; }
+  template <class Launcher>
+  void mix_chains(const Launcher& launch, const EmitCall& call, SampleShape shape) const {
+    const TeamShape team{MixChains::kLaunchBound.threads,
+                         sizeof(detail::MixedSample) + alignof(detail::MixedSample)};
+    const FinishWholeImages<float> whole = {drawn_.data(), call.slots,     call.source, shape,
+                                            first_.data(), second_.data(), nullptr};
+    launch.league("augmix", call.batch.size, team,
+                  MixChains{plan_, mix_, call.seed, whole, others_.data(), sums_.data()});
+  }
   template <class T, class Launcher>
   void finish_whole(const Launcher& launch, const EmitCall& call, SampleShape shape, T* out,
                     bool after_blur) const {
@@ -95,8 +113,10 @@ class AugmentationPasses {
   }
 
   AugmentationPlan plan_;
+  AugmentStep mix_;  ///< augmix, if the list has it
   Planned<Augmentation> drawn_;
   Planned<float> first_, second_;
+  Planned<float> others_, sums_;  ///< only for augmix
 };
 
 }  // namespace wellspring

@@ -35,11 +35,12 @@ namespace {
 
 constexpr int count(bool colours) {
   int number = 0;
-  augment::Operations::each(
+  augment::ListedOperations::each(
       [&]<class Op>() { number += (colours ? changes_colours<Op> : moves_pixels<Op>) ? 1 : 0; });
   return number;
 }
-static_assert(count(false) <= kMostGeometrySteps && count(true) <= kMostColourSteps,
+// A list with augmix has no other policy, and is therefore shorter.
+static_assert(count(false) <= kMostGeometrySteps && count(true) - 1 <= kMostColourSteps,
               "a plan has no room for all operations: raise kMostGeometrySteps or "
               "kMostColourSteps in augmentation.h");
 
@@ -90,7 +91,7 @@ void resize_first(const Augmentations& values, AugmentationPlan& plan) {
   const AugmentSetting* moved = nullptr;
   for (const AugmentSetting& setting : values.list) {
     bool resizes = false, moves = false;
-    augment::Operations::visit(setting.op(), [&]<class Op>() {
+    augment::ListedOperations::visit(setting.op(), [&]<class Op>() {
       resizes = requires {
         Op::kResizes;
       };
@@ -193,20 +194,36 @@ void expect_channels(const Augmentations& values, int channels) {
                                  fmt::format("remove {}", augmentation_entry(op).name)});
 }
 
+void expect_pixels_labelled(const Augmentations& values) {
+  for (const AugmentSetting& setting : values.list) {
+    augment::ListedOperations::visit(setting.op(), [&]<class Op>() {
+      if constexpr (requires { Op::kBlendsCopies; })
+        fail(ErrorKind::config, {setting.where() + " cannot be used with dense labels",
+                                 "a pixel of the blend shows several points of the image",
+                                 fmt::format("remove {}", Op::kInfo.name)});
+    });
+  }
+}
+
 void expect_mappable(const Augmentations& values, LatentRole role, const std::string& what) {
   for (const AugmentSetting& setting : values.list) {
-    augment::Operations::visit(setting.op(), [&]<class Op>() {
+    augment::ListedOperations::visit(setting.op(), [&]<class Op>() {
       const bool stays = role == LatentRole::fixed || role == LatentRole::colour;
       const bool undefined = requires {
         Op::kDependsOnPosition;
       }
       &&!stays;
-      const bool lost = (role == LatentRole::unmapped && moves_pixels<Op>) ||
+      const bool blended = requires {
+        Op::kBlendsCopies;
+      }
+      &&role != LatentRole::fixed;
+      const bool lost = blended || (role == LatentRole::unmapped && moves_pixels<Op>) ||
                         (role == LatentRole::colour && changes_colours<Op>);
       if (!undefined && !lost) return;
       fail(ErrorKind::config,
            {fmt::format("{} cannot be used with the regression of {}", setting.where(), what),
-            lost ? "the value after this operation is unknown"
+            lost ? blended ? "the result shows things in several places"
+                           : "the value after this operation is unknown"
                  : "under perspective the value depends on the position",
             fmt::format("remove {}, or choose another target", Op::kInfo.name)});
     });

@@ -71,7 +71,7 @@ const char* group_list(GroupKind kind) {
 const std::vector<AugmentEntry>& augmentation_table() {
   static const auto table = [] {
     std::vector<AugmentEntry> entries;
-    augment::Operations::each([&]<class Op>() { entries.push_back(make_entry<Op>()); });
+    augment::ListedOperations::each([&]<class Op>() { entries.push_back(make_entry<Op>()); });
     return entries;
   }();
   return table;

@@ -113,7 +113,8 @@ struct FinishWholeImages {
       images[i] = spare[i];
   }
 
- private:
+  // The parts of the pass, which augmix_pass.h also calls.
+
   WS_INLINE static bool is_whole(AugmentOp op) {
     bool whole = false;
     augment::DrawnOperations::visit(

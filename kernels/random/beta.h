@@ -1,4 +1,4 @@
-// The beta distribution, for the mixing weights of mixup and cutmix. Host and device.
+// The beta distribution, for the weights of mixup, cutmix and augmix. Host and device.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -13,8 +13,10 @@ namespace wellspring {
 /// G. Marsaglia and W. Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000)
 /// 363. A cubed normal variate is accepted with a probability of at least 95 % for shapes of at
 /// least 1. Smaller shapes are raised by 1, and the result is corrected by a power of a uniform
-/// number. All 24 tries fail about once in 10^30 draws; the last try is then used.
-WS_HD inline float draw_log_gamma(RngStream& words, float shape) {
+/// number. All 24 tries fail about once in 10^30 draws; the last try is then used. words.next() is
+/// the next random word, of at most 73.
+template <class Words>
+WS_HD inline float draw_log_gamma(Words& words, float shape) {
   const float lift = unit_float_open(words.next());
   const float raised = shape < 1 ? shape + 1 : shape;
   const float d = raised - 1.f / 3, c = 1 / math::sqrt(9 * d);
@@ -34,7 +36,8 @@ WS_HD inline float draw_log_gamma(RngStream& words, float shape) {
 
 /// A beta-distributed number in [0, 1]; both shapes are above 0. Uses logarithms, because for small
 /// shapes both gamma variates may underflow.
-WS_HD inline float draw_beta(RngStream& words, float alpha, float beta) {
+template <class Words>
+WS_HD inline float draw_beta(Words& words, float alpha, float beta) {
   const float first = draw_log_gamma(words, alpha), second = draw_log_gamma(words, beta);
   return 1 / (1 + math::exp(second - first));
 }

@@ -154,6 +154,28 @@ TEST(Canvas, CoversOutputsThatAreNotSquare) {
       {"augment.crop.resize is 10", "12 x 8"});
 }
 
+// augmix mixes copies of the crop.
+TEST(Canvas, MixesCopiesOfCrops) {
+  const TemporaryFolder folder;
+  write_image(folder / "a" / "0.ppm", {32, 16}, 3);
+  write_image(folder / "a" / "1.ppm", {20, 30}, 4);
+  const auto rows = [&](const std::string& list) {
+    ReadPhotos read(photos(folder.path(), {{"canvas", "40"}}), list, 0, kWide);
+    read.training();
+    return std::vector<float>(read.row(0), read.row(1) + 8 * 12 * 3);
+  };
+  const auto plain = rows("augment: [crop_resize]"), mixed = rows("augment: [crop_resize, augmix]");
+  EXPECT_EQ(rows("augment: [crop_resize, augmix: {probability: 0}]"), plain);
+  for (const std::size_t first : {0, 8 * 12 * 3}) {
+    bool changed = false;
+    for (std::size_t i = first; i < first + 8 * 12 * 3; ++i) {
+      changed |= mixed[i] != plain[i];
+      ASSERT_TRUE(mixed[i] >= 0 && mixed[i] <= 1);
+    }
+    EXPECT_TRUE(changed) << first;
+  }
+}
+
 // Stored rows that are not square need their own size.
 TEST(Canvas, ResizesFilesToSizesThatAreNotSquare) {
   const TemporaryFolder folder;

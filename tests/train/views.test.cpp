@@ -18,8 +18,8 @@ namespace {
 
 /// Augmentations of every stage.
 const std::string kAugment =
-    "data.augment=[{shift: 0.2}, {flip_x: 0.5}, {brightness: 0.4}, {equalise: 0.5}, {blur: "
-    "{probability: 0.5}}]";
+    "data.augment=[{shift: 0.2}, {flip_x: 0.5}, {brightness: 0.4}, {augmix: 3}, {equalise: "
+    "0.5}, {blur: {probability: 0.5}}]";
 const std::vector<std::string> kLosses = {"info_nce", "alignment_uniformity", "vicreg"};
 
 std::string head_of(const std::string& loss) {
@@ -136,6 +136,13 @@ TEST_F(Views, HaveTheirOwnDenseLabels) {
     }
   });
   EXPECT_GT(mirrored, 0);
+  expect_parts(message_of(ErrorKind::config,
+                          [&] {
+                            RunSamples(
+                                small_run("unused", with(settings, {"data.augment=[augmix]"})),
+                                {.count = 8, .dense = DenseLabels::plane});
+                          }),
+               {"augment.augmix cannot be used with dense labels"});
 }
 
 TEST_F(Views, TrainSupervisedHeadsOnRanks) {

@@ -1,13 +1,9 @@
 #include "kernels/augment/whole_image.h"
 
-#include "kernels/augment/augmentation_passes.h"
-#include "kernels/emission/byte_images.h"
-#include "kernels/emission/emitter.h"
+#include "tests/kernels/augment/emitted_images.h"
 #include "tests/kernels/torchvision_values.h"
 #include "tests/support/augmentation.h"
-#include "tests/support/host_batch.h"
 #include "tests/support/statistics.h"
-#include "tests/support/team_launcher.h"
 
 #include <gtest/gtest.h>
 
@@ -21,50 +17,10 @@
 namespace wellspring {
 namespace {
 
-constexpr std::uint64_t kImageSeed = 5;
-constexpr SampleShape kShape = {36, 40, 3};
-
-/// The image of tests/truth/torchvision_values.py as stored bytes.
-std::vector<std::uint8_t> test_image(SampleShape shape = kShape) {
-  std::vector<std::uint8_t> bytes;
-  for (std::int64_t i = 0; i < shape.elements(); ++i)
-    bytes.push_back(static_cast<std::uint8_t>((i * i * 7 + i * 13) % 151 + 30 * (i % 3)));
-  return bytes;
-}
-
-struct Emitted {
-  std::vector<std::uint8_t> bytes = test_image();
-  SampleShape source_shape = kShape, shape = kShape;
-  int members = 1;
-
-  /// Emits samples with these ordinals, all of one image.
-  template <class T = float>
-  std::vector<T> operator()(const std::string& yaml, std::vector<std::uint64_t> ordinals = {0}) {
-    const auto count = static_cast<std::int64_t>(ordinals.size());
-    const AugmentationPlan plan = test::plan_of(yaml, frame_of(source_shape), frame_of(shape));
-    const test::HostBatch batch(count, SampleLayout::image(shape), DTypeOf<T>::value);
-    std::vector<Slot> slots;
-    for (std::uint32_t i = 0; i < ordinals.size(); ++i) slots.push_back({0, ordinals[i], 0, i});
-    const std::int32_t label = 3;
-    ByteImages images;
-    images.pixels = bytes.data();
-    images.labels = &label;
-    images.shape = source_shape;
-    MemoryPlan memory(Device::cpu());
-    Emitter<ByteImages> stage;
-    AugmentationPasses passes;
-    stage.plan(memory, "test", count, images, source_shape);
-    passes.plan(memory, "test", count, shape, plan);
-    memory.commit();
-    const test::TeamLauncher launch{members};
-    EmitCall call = {slots.data(), 0, kImageSeed, plan, passes.target(batch.view())};
-    stage.emit(launch, "test", images, source_shape, call);
-    call.batch = batch.view();
-    passes.finish(launch, call);
-    const auto x = batch.x<T>();
-    return {x.begin(), x.end()};
-  }
-};
+using test::Emitted;
+using test::kImageSeed;
+using test::test_image;
+constexpr SampleShape kShape = test::kImageShape;
 
 /// Both sides of a comparison take 16 f32 operations on values up to 2, with errors of 2^-24 each.
 constexpr double kRounding = 32 * 0x1p-24;

@@ -1,0 +1,4 @@
+#include "kernels/augment/augmix_pass.h"
+#include "kernels/runtime/launch.cuh"
+
+WS_CUDA_TEAM(wellspring::MixChains);
