@@ -117,6 +117,7 @@ std::vector<Message> errors_in(const std::string& messages, const fs::path& head
         kinds, [&](std::string_view word) { return line.find(word) != std::string::npos; });
     if (kind != std::end(kinds)) {
       const std::string text = line.substr(line.find(*kind) + kind->size());
+      if (text.starts_with("ld returned")) continue;  // the lines before it say why
       const std::string at = !place.empty() ? place : before.empty() ? header.string() : before;
       if (errors.empty() || errors.back().place != at) errors.push_back({at, text});
       before.clear();
@@ -158,6 +159,7 @@ constexpr Hint kHints[] = {
      "library"},
     {"has not been declared in '::'", "a closing brace is missing in the header"},
     {"error writing to", "free some space, or set TMPDIR to another folder"},
+    {"No space left on device", "free some space, or set TMPDIR to another folder"},
     {"unsupported GNU version", "set WELLSPRING_CXX to a g++ that this nvcc supports"},
     {"discards qualifiers", "member functions of a functor must be const"},
     {"passing 'const", "member functions of a functor must be const"},
@@ -263,13 +265,13 @@ std::vector<fs::path> compile_device_code(const fs::path& header, const Toolchai
                                           const fs::path& folder) {
   const fs::path source = folder / "generator.cu", cubin = folder / "generator.cubin",
                  rule = folder / "device.d";
-  write_file(source,
-             fmt::format("#include \"kernels/emission/device_code.h\"\n"
-                         "#ifdef __CUDACC__\n#include \"kernels/runtime/launch.cuh\"\n#else\n"
-                         "#include \"generators/own/kernel_handles.h\"\n"
-                         "WS_OWN_CUBIN(R\"path({})path\");\n#endif\n{}"
-                         "WS_CUDA_GENERATOR(OwnFunctor);\n",
-                         cubin.string(), functor_alias(header)));
+  write_to_cache(source,
+                 fmt::format("#include \"kernels/emission/device_code.h\"\n"
+                             "#ifdef __CUDACC__\n#include \"kernels/runtime/launch.cuh\"\n#else\n"
+                             "#include \"generators/own/kernel_handles.h\"\n"
+                             "WS_OWN_CUBIN(R\"path({})path\");\n#endif\n{}"
+                             "WS_CUDA_GENERATOR(OwnFunctor);\n",
+                             cubin.string(), functor_alias(header)));
   std::vector<std::string> words = {toolchain.nvcc.program, "-ccbin", toolchain.host.program};
   std::ranges::copy(words_of(kNvccFlags), std::back_inserter(words));
   words.push_back("-arch=" + toolchain.target.arch);
@@ -367,6 +369,19 @@ std::vector<std::string> compile_flags(const Target& target) {
   return flags;
 }
 
+void write_to_cache(const fs::path& file, std::string_view text) {
+  try {
+    write_file(file, text);
+  } catch (const Error& error) {
+    fail(ErrorKind::config, {error.what(), "", "set WELLSPRING_CACHE to another folder"});
+  }
+}
+
+void refuse_cache(const fs::path& file, const std::string& reason) {
+  fail(ErrorKind::config, {fmt::format("cannot write {}", file.string()), reason,
+                           "free some space, or set WELLSPRING_CACHE to another folder"});
+}
+
 void expect_functor(const fs::path& header) {
   const std::string text = read_text(header);
   for (const std::string& sign :
@@ -397,7 +412,8 @@ std::string explain_errors(const std::string& messages, const fs::path& header) 
   constexpr std::size_t kMost = 3;
   const std::vector<Message> errors = errors_in(in_form_of_gcc(messages), header);
   if (errors.empty())
-    return fmt::format("{}: the compiler failed: {}", header.string(), messages.substr(0, 2000));
+    return fmt::format("{}: the compiler failed: {}\n  hint: {}", header.string(),
+                       messages.substr(0, 2000), hint_for(messages, header));
   std::string text;
   for (std::size_t i = 0; i < std::min(errors.size(), kMost); ++i)
     text += fmt::format("{}{}: {}", i == 0 ? "" : "\n  ", errors[i].place, errors[i].text);
@@ -415,9 +431,10 @@ IncludedFiles compile_header(const fs::path& header, const Toolchain& toolchain,
     sources.insert(sources.begin(), folder / "generator.cu");
     files.device = compile_device_code(header, toolchain, folder);
   }
-  write_file(folder / "generator.cpp",
-             fmt::format("#include \"generators/own/instance.h\"\n{}WS_OWN_GENERATOR(OwnFunctor)\n",
-                         functor_alias(header)));
+  write_to_cache(
+      folder / "generator.cpp",
+      fmt::format("#include \"generators/own/instance.h\"\n{}WS_OWN_GENERATOR(OwnFunctor)\n",
+                  functor_alias(header)));
   std::vector<std::string> words = {toolchain.host.program};
   std::ranges::copy(compile_flags(toolchain.target), std::back_inserter(words));
   add_includes(words, header);

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace wellspring::own {
@@ -53,6 +54,12 @@ std::vector<std::filesystem::path> header_folders();
 
 /// Flags of every header that is compiled for `target`.
 std::vector<std::string> compile_flags(const Target& target);
+
+/// Writes a file of the cache. Throws a config error if it cannot, for example because the disk is
+/// full: another folder can be configured.
+void write_to_cache(const std::filesystem::path& file, std::string_view text);
+/// The same error, with the reason.
+[[noreturn]] void refuse_cache(const std::filesystem::path& file, const std::string& reason);
 
 /// Throws a config error if the text of `header` can define no functor: it neither mentions the name
 /// nor includes a file. Takes no time, unlike the compiler's message.

@@ -203,9 +203,7 @@ std::string key_of(const fs::path& header, const Target& target) {
 class ScratchFolder {
  public:
   explicit ScratchFolder(const fs::path& parent) : path_((parent / "compile-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr)
-      fail(ErrorKind::runtime, {fmt::format("cannot create a folder in {}", parent.string()),
-                                std::strerror(errno), "free some space, or set TMPDIR"});
+    if (::mkdtemp(path_.data()) == nullptr) refuse_cache(path_, std::strerror(errno));
   }
   ScratchFolder(const ScratchFolder&) = delete;
   ~ScratchFolder() {
@@ -254,9 +252,7 @@ void ObjectCache::open_folder() {
     if (fs::is_directory(folder_, failed)) return;
   }
   std::string made = (fs::temp_directory_path() / "wellspring-XXXXXX").string();
-  if (::mkdtemp(made.data()) == nullptr)
-    fail(ErrorKind::runtime, {fmt::format("cannot create a folder like {}", made),
-                              std::strerror(errno), "set WELLSPRING_CACHE to a writable folder"});
+  if (::mkdtemp(made.data()) == nullptr) refuse_cache(made, std::strerror(errno));
   folder_ = made;
   temporary_ = true;
 }
@@ -312,13 +308,12 @@ CompiledObject ObjectCache::compile(const fs::path& header, const Toolchain& too
     if (std::ranges::find(files.host, file) == files.host.end()) add(file);
   const fs::path made = scratch.path() / "generator.so";
   entry.object = hash_of(made);
+  write_to_cache(description_of(made), text_of(entry));
   std::error_code failed;
   fs::remove(description_of(object), failed);  // while it exists, it describes its object
   fs::rename(made, object, failed);
-  if (failed)
-    fail(ErrorKind::runtime, {fmt::format("cannot write {}", object.string()), failed.message(),
-                              "free some space, or set WELLSPRING_CACHE to another folder"});
-  write_file(description_of(object), text_of(entry));
+  if (!failed) fs::rename(description_of(made), description_of(object), failed);
+  if (failed) refuse_cache(object, failed.message());
   evict(object);
   CompiledObject result = as_object(entry, object, header);
   result.from_cache = false;
@@ -331,11 +326,11 @@ void ObjectCache::mark_checked(const CompiledObject& object) {
   if (!entry || ::access(object.file.parent_path().c_str(), W_OK) != 0) return;
   const FileLock lock(fs::path(object.file).replace_extension(".lock"));
   entry->checked = true;
-  write_file(description_of(object.file), text_of(*entry));
+  write_to_cache(description_of(object.file), text_of(*entry));
 }
 
 CompiledObject copy_entry(const CompiledObject& object, const fs::path& folder) {
-  fs::create_directories(folder);
+  make_folders(folder);
   CompiledObject copy = object;
   copy.file = folder / object.file.filename();
   write_file(copy.file, read_bytes(object.file));

@@ -81,7 +81,7 @@ class Message {
   const std::string& where_;
 };
 
-constexpr std::uint64_t kFeatures = 1, kEntry = 1, kName = 1, kFeature = 2, kValues = 1;
+constexpr std::uint64_t kFeatures = 1, kEntry = 1, kKey = 1, kFeature = 2, kValues = 1;
 constexpr std::uint64_t kBytesList = 1, kFloatList = 2, kInt64List = 3;
 
 /// A list of values, in `bytes` of a record that begins at `record`.
@@ -129,7 +129,7 @@ std::map<std::string, ExampleFeature> parse_example(Bytes record, const std::str
   const auto add = [&](Bytes entry) {
     std::string name;
     ExampleFeature feature;
-    each_field(entry, kName, where, [&](Bytes text) { name = text_of(text); });
+    each_field(entry, kKey, where, [&](Bytes text) { name = text_of(text); });
     each_field(entry, kFeature, where, [&](Bytes value) {
       for (Message message(value, where); !message.ended();) {
         const Message::Field list = message.next();

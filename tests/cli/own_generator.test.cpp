@@ -84,20 +84,24 @@ TEST_F(OwnGenerator, CallsOfTheCLibraryAndDoublesAreNoticed) {
   EXPECT_EQ(exact.err.find("double"), std::string::npos) << exact.err;
 }
 
+// Optimisation changes no byte, so most headers are only compiled without it.
 TEST_F(OwnGenerator, CopiesOfBuiltInGeneratorsGiveTheSameBytes) {
   for (const std::string header : {"images/noise", "images/shapes", "images/ising", "images/ifs",
                                    "events/ee_mumu", "events/ginkgo"}) {
     const std::string name = fs::path(header).filename();
-    const fs::path copy = folder_ / (name + ".h");
-    fs::copy_file(source_folder() / "generators" / (header + ".h"), copy);
+    fs::copy_file(source_folder() / "generators" / (header + ".h"), folder_ / (name + ".h"));
+    const bool optimised = name == "noise" || all_headers();
+    const auto run_copy = [&](const std::string& arguments) {
+      return optimised ? run_optimised(arguments) : run(arguments);
+    };
     // The check compiles a second object, so only the generator with dense labels is checked.
     const std::string trust = name == "shapes" ? "" : "--trust ";
-    EXPECT_EQ(run_optimised("compile " + trust + name + ".h").exit_code, 0) << name;
+    EXPECT_EQ(run_copy("compile " + trust + name + ".h").exit_code, 0) << name;
     std::vector<std::string> options = {""};
     if (name == "shapes") options.emplace_back(" --plane");
     if (name == "ee_mumu") options.emplace_back(" preset=lep_scan");
     for (const std::string& more : options)
-      EXPECT_EQ(digest(run_optimised("digest ./" + name + ".h --count 9 --seed 3" + more)),
+      EXPECT_EQ(digest(run_copy("digest ./" + name + ".h --count 9 --seed 3" + more)),
                 digest(run("digest " + name + " --count 9 --seed 3" + more)))
           << name << more;
   }
@@ -105,6 +109,7 @@ TEST_F(OwnGenerator, CopiesOfBuiltInGeneratorsGiveTheSameBytes) {
 
 TEST_F(OwnGenerator, BenchComparesACopyWithTheBuiltInGenerator) {
   fs::copy_file(source_folder() / "generators/images/noise.h", folder_ / "noise.h");
+  compile("noise.h");
   const Outcome copy =
       run("bench generators ./noise.h law=uniform --batch 64 --size 64 --repeats 1");
   EXPECT_EQ(copy.exit_code, 0) << copy.err;
@@ -121,6 +126,7 @@ TEST_F(OwnGenerator, AChangedCopyOfABuiltInGeneratorIsNotTheBuiltInOne) {
   spill(folder_ / "noise.h",
         replaced(slurp(source_folder() / "generators/images/noise.h"),
                  "colour.r[i] = math::fma(width,", "colour.r[i] = 0.5f * math::fma(width,"));
+  compile("noise.h");
   EXPECT_NE(digest(run("digest ./noise.h --count 4 law=uniform")),
             digest(run("digest noise --count 4 law=uniform")));
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <string>
 #include <unistd.h>
@@ -19,11 +20,12 @@ struct Broken {
 
 class BrokenHeader : public OwnGenerator {
  protected:
-  void expect_refused(const std::vector<Broken>& cases,
+  /// `command` ends before grating.h.
+  void expect_refused(const std::string& command, const std::vector<Broken>& cases,
                       const Process::Environment& more = {}) const {
     for (const Broken& broken : cases) {
       write("grating", broken.from, broken.to);
-      const Outcome outcome = run("digest ./grating.h --count 1", folder_.path(), more);
+      const Outcome outcome = run(command + " ./grating.h", folder_.path(), more);
       EXPECT_EQ(outcome.exit_code, 2) << broken.to << outcome.err;
       EXPECT_NE(outcome.err.find(broken.message), std::string::npos) << broken.to << "\n"
                                                                      << outcome.err;
@@ -33,14 +35,17 @@ class BrokenHeader : public OwnGenerator {
 
 TEST_F(BrokenHeader, IsReportedWithPlaceAndRemedy) {
   // An included header reports it, so none may be precompiled.
-  expect_refused({{"}  // namespace wellspring", "", "a closing brace is missing"}},
+  expect_refused("compile --trust",
+                 {{"}  // namespace wellspring", "", "a closing brace is missing"}},
                  {{"WELLSPRING_CXX", ""}});
-  const std::vector<Broken> in_its_text = {
+  const std::vector<Broken> when_it_is_loaded = {
       {"struct Grating {", "float far(float x);\nstruct Grating {\n  float f = far(1);",
-       "needs a definition in the header"},
+       "needs a definition in the header"}};
+  const std::vector<Broken> in_its_text = {
       {"#pragma once", "#pragma once\n#include \"missing.h\"", "searched for next to the header"},
       {"#pragma once", "#pragma once\n#error not finished", "grating.h:4:2: #error not finished"},
       {"#pragma once", "#include \"grating.h\"", "#include nested depth"},
+      {"struct Grating {", "asm(\"no_instruction\");\nstruct Grating {", "no such instruction"},
       {"turn.cosine / period", "turn.cosine / period +", "grating.h:61:35: expected"},
       {"float contrast", "flot contrast", "grating.h:16:5: 'flot' does not name a type"},
       {"info.summary", "info.summery", "did you mean 'summary'"},
@@ -70,8 +75,10 @@ TEST_F(BrokenHeader, IsReportedWithPlaceAndRemedy) {
   };
   const TemporaryFolder own;
   const Process::Environment empty = {{"WELLSPRING_CACHE", own.path().string()}};
-  expect_refused(in_its_text, empty);
-  expect_refused(in_its_members, empty);
+  expect_refused("digest --count 1", when_it_is_loaded, empty);
+  // The check would compile a second object at the same time, with the same errors.
+  expect_refused("compile --trust", in_its_text, empty);
+  expect_refused("compile --trust", in_its_members, empty);
   // Only the header without a definition compiled; its objects are in the cache.
   int objects = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(own / "generators")) {
@@ -271,6 +278,57 @@ TEST_F(BrokenHeader, OnAFullDiskLeavesNothing) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_ / "full/generators"))
     EXPECT_EQ(entry.path().extension(), ".lock");
 }
+
+#ifdef WELLSPRING_FAULT_INJECTOR
+// Makes each call below the cache fail once as on a full disk (tests/support/fault_injector.cpp).
+TEST_F(BrokenHeader, OnADiskThatFillsIsReported) {
+  fs::copy_file(source_folder() / "examples/generators/walk.h", folder_ / "walk.h");
+  // A compiler that repeats its first result.
+  write_script(folder_ / "repeating", fmt::format(R"([ "$1" = --version ] && exec g++ --version
+before=
+for word; do
+  [ "$before" = -o ] && object=$word
+  [ "$before" = -MF ] && rule=$word
+  before=$word
+done
+folder=$(dirname "$object")
+if [ -e kept.so ]; then
+  cp kept.so "$object" && sed "s|FOLDER|$folder|g" kept.d >"$rule"
+else
+  '{}' "$@" && cp "$object" kept.so && sed "s|$folder|FOLDER|g" "$rule" >kept.d
+fi
+)",
+                                                  quick_compiler().string()));
+  const fs::path full = folder_ / "full", log = folder_ / "log";
+  const auto compile = [&](const std::string& fault) {
+    return run("compile --trust walk.h", folder_.path(),
+               {{"WELLSPRING_CXX", (folder_ / "repeating").string()},
+                {"WELLSPRING_CACHE", full.string()},
+                {fault.empty() ? "NONE" : "LD_PRELOAD", WELLSPRING_FAULT_INJECTOR},
+                {"WELLSPRING_FAULT", fault},
+                {"WELLSPRING_FAULT_UNDER", full.string()},
+                {"WELLSPRING_FAULT_LOG", log.string()}});
+  };
+  ASSERT_EQ(compile("").exit_code, 0);
+  int refused = 0;
+  for (const std::string call : {"open", "write", "sync", "rename", "link", "mkdir"}) {
+    for (int n = 1; n < 100; ++n) {
+      fs::remove_all(full);
+      const Outcome outcome = compile(fmt::format("{}:{}:{}", call, n, ENOSPC));
+      if (!fs::remove(log)) break;  // there are fewer calls
+      if (outcome.exit_code == 0) continue;
+      ++refused;
+      EXPECT_TRUE(outcome.exit_code == 2 || outcome.exit_code == 3) << call << n << outcome.err;
+      EXPECT_NE(outcome.err.find("No space left on device"), std::string::npos) << outcome.err;
+      if (!fs::exists(full / "generators")) continue;
+      for (const fs::directory_entry& entry : fs::directory_iterator(full / "generators"))
+        EXPECT_FALSE(entry.is_directory()) << call << n << entry.path();
+      EXPECT_EQ(compile("").exit_code, 0) << call << n;
+    }
+  }
+  EXPECT_GT(refused, 4);
+}
+#endif
 
 TEST_F(OwnGenerator, NewRefusesNames) {
   for (const std::string name : {"../rings", "my-rings"})

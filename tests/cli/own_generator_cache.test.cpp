@@ -6,7 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdlib>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -42,6 +43,7 @@ TEST_F(OwnGenerator, TrainsAndResumesOnlyWithTheSameHeader) {
   const fs::path header = folder_ / "configs/grating.h";
   const std::string text = slurp(source_folder() / "examples/generators/grating.h");
   spill(header, text);
+  compile("configs/grating.h");
   const std::string train = "train configs/run.yaml out=run";
   ASSERT_EQ(run(train).exit_code, 0);
   EXPECT_NE(slurp(folder_ / "run/report.html").find("grating"), std::string::npos);
@@ -75,6 +77,7 @@ TEST_F(OwnGenerator, ItsTextIsStoredOnRequest) {
   fs::create_directory(folder_ / "in");
   spill(folder_ / "in/more.h", "// more: \033[2J\n");
   spill(folder_ / "run.yaml", kRun);
+  compile("grating.h");
   ASSERT_EQ(run("train run.yaml out=bare").exit_code, 0);
   ASSERT_EQ(run("train run.yaml out=run train.store_headers=true").exit_code, 0);
   ASSERT_EQ(run("export ./grating.h --count 2 --store-headers --out g.npz").exit_code, 0);
@@ -117,6 +120,7 @@ TEST_F(OwnGenerator, ItsTextIsStoredOnRequest) {
 TEST_F(OwnGenerator, TextThatCannotBeStoredIsRefusedBeforeTraining) {
   write("grating", "#pragma once", "#pragma once\n// \xff");
   spill(folder_ / "run.yaml", kRun);
+  compile("grating.h");
   const Outcome outcome = run("train run.yaml out=run train.store_headers=true");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_NE(outcome.err.find("not UTF-8"), std::string::npos) << outcome.err;
@@ -146,8 +150,10 @@ TEST_F(OwnGenerator, ANewIncludedFileMeansANewGenerator) {
   const std::string text = slurp(folder_ / "grating.h");
   spill(folder_ / "grating.h", replaced(text, "grey = 0.5f", "grey = kGrey"));
   spill(folder_ / "amount.h", "constexpr float kGrey = 0.5f;\n");
+  compile("grating.h");
   const std::string before = digest(run("digest ./grating.h --count 2"));
   spill(folder_ / "amount.h", "constexpr float kGrey = 0.4f;\n");
+  compile("grating.h");
   EXPECT_NE(digest(run("digest ./grating.h --count 2")), before);
 
   spill(folder_ / "amount.h", "constexpr float kGrey = 0.3f;\n");
@@ -155,6 +161,12 @@ TEST_F(OwnGenerator, ANewIncludedFileMeansANewGenerator) {
   const Outcome open = run("digest ./grating.h --count 2");
   EXPECT_EQ(open.exit_code, 2);
   EXPECT_NE(open.err.find("amount.h: other users can write"), std::string::npos) << open.err;
+
+  fs::remove(folder_ / "amount.h");
+  const Outcome missing = run("digest ./grating.h --count 2");
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_NE(missing.err.find("grating.h:4:10: amount.h: No such file"), std::string::npos)
+      << missing.err;
 }
 
 TEST_F(OwnGenerator, DamagedObjectsAreCompiledAgain) {
@@ -207,14 +219,41 @@ kill -9 $$
   EXPECT_NE(compile().out.find(" compiled:"), std::string::npos);
 }
 
+// The entry of a killed process is missing, and its lock and folder end with it.
+TEST_F(OwnGenerator, AKilledProcessLeavesNoEntry) {
+  const TemporaryFolder own;
+  fs::copy_file(source_folder() / "examples/generators/walk.h", folder_ / "walk.h");
+  write_script(folder_ / "slow", R"([ "$1" = --version ] && exec g++ --version
+echo $$ >written && mv written started
+exec sleep 100
+)");
+  const Process::Environment in_own = environment({{"WELLSPRING_CACHE", own.path().string()}});
+  Process killed({wellspring_path(), "compile", "--trust", "walk.h"}, folder_.path(),
+                 environment({{"WELLSPRING_CACHE", own.path().string()},
+                              {"WELLSPRING_CXX", (folder_ / "slow").string()}}));
+  while (killed.running() && !fs::exists(folder_ / "started")) ::usleep(1000);
+  killed.send(SIGKILL);
+  killed.wait();
+  ASSERT_EQ(::kill(std::stoi(slurp(folder_ / "started")), SIGKILL), 0);
+  fs::path left;
+  for (const fs::directory_entry& entry : fs::directory_iterator(own / "generators")) {
+    EXPECT_NE(entry.path().extension(), ".entry");
+    if (entry.is_directory()) left = entry.path();
+  }
+  fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  EXPECT_EQ(run("compile --trust walk.h", folder_.path(), in_own).exit_code, 0);
+  EXPECT_FALSE(fs::exists(left)) << left;
+}
+
 // Without write access, an entry is used, and a header without one is compiled into a temporary
 // folder.
 TEST_F(OwnGenerator, AReadOnlyCacheIsUsed) {
   // The administrator can write to every folder.
   const std::string user =
       ::geteuid() == 0 ? "setpriv --reuid 65534 --regid 65534 --clear-groups " : "";
-  if (shell(user + "'" + wellspring_path() + "' --version").exit_code != 0)
-    GTEST_SKIP() << "needs setpriv, and a build folder that all users can read";
+  for (const fs::path& program : {fs::path(wellspring_path()), quick_compiler()})
+    if (shell(user + "'" + program.string() + "' --version").exit_code != 0)
+      GTEST_SKIP() << "needs setpriv, and folders that all users can read";
   const TemporaryFolder own, temporary;
   fs::copy_file(source_folder() / "examples/generators/walk.h", folder_ / "walk.h");
   for (const fs::path& folder : {own.path(), folder_.path()})
@@ -286,51 +325,48 @@ class OwnGeneratorOnGpu : public OwnGenerator {
     const fs::path file = source_folder() / "generators" / (header + ".h");
     fs::copy_file(file, folder_ / file.filename(), fs::copy_options::overwrite_existing);
   }
-  /// Compiles with the user's compiler, as nvcc also calls it. Other tests check samples.
-  Outcome compile(const std::string& arguments, const std::string& nvcc = "") const {
-    return run("compile --trust " + arguments, folder_.path(),
-               {{"WELLSPRING_CXX", ""}, {"WELLSPRING_NVCC", nvcc}});
+  /// Other tests check samples.
+  Outcome compile_for_gpu(const std::string& arguments, const std::string& nvcc = "") const {
+    return run("compile --trust " + arguments, folder_.path(), {{"WELLSPRING_NVCC", nvcc}});
   }
 };
 
-// With WELLSPRING_OWN_HEADERS=all it compiles six headers, which takes several minutes.
 TEST_F(OwnGeneratorOnGpu, CompilesWithoutAGpu) {
-  std::vector<std::string> headers = {"images/noise"};
-  const char* const which = std::getenv("WELLSPRING_OWN_HEADERS");
-  if (which != nullptr && std::string(which) == "all")
+  std::vector<std::string> headers = {"events/ee_mumu"};
+  if (all_headers())
     for (const char* const more :
-         {"images/shapes", "images/ising", "images/ifs", "events/ginkgo", "events/ee_mumu"})
+         {"images/noise", "images/shapes", "images/ising", "images/ifs", "events/ginkgo"})
       headers.emplace_back(more);
   for (const std::string& header : headers) {
     copy(header);
     const std::string name = fs::path(header).filename();
     for (const std::string arch : {"sm_90", "sm_80"}) {
-      const Outcome outcome = compile(name + ".h --arch " + arch);
+      const Outcome outcome = compile_for_gpu(name + ".h --arch " + arch);
       EXPECT_EQ(outcome.exit_code, 0) << name << outcome.err;
     }
   }
   // Both architectures have their own objects, which need no compiler any more.
   for (const std::string arch : {"sm_90", "sm_80"}) {
-    const Outcome again = compile("noise.h --arch " + arch, "/nonexistent/nvcc");
+    const Outcome again = compile_for_gpu("ee_mumu.h --arch " + arch, "/nonexistent/nvcc");
     EXPECT_NE(again.out.find("already compiled"), std::string::npos) << again.err;
   }
 }
 
 TEST_F(OwnGeneratorOnGpu, ErrorsNameThePlaceAndTheRemedy) {
   write("grating", "math::sin_turns(turns)", "0.01f * std::to_string(turns).size()");
-  const Outcome host_only = compile("grating.h --arch sm_90");
+  const Outcome host_only = compile_for_gpu("grating.h --arch sm_90");
   EXPECT_EQ(host_only.exit_code, 2);
   EXPECT_NE(host_only.err.find("grating.h:67:79: calling a __host__ function"), std::string::npos)
       << host_only.err;
   EXPECT_NE(host_only.err.find("hint: write WS_INLINE"), std::string::npos) << host_only.err;
 
-  const Outcome absent = compile("grating.h --arch sm_100", "/nonexistent/nvcc");
+  const Outcome absent = compile_for_gpu("grating.h --arch sm_100", "/nonexistent/nvcc");
   EXPECT_EQ(absent.exit_code, 2);
   EXPECT_NE(absent.err.find("set WELLSPRING_NVCC"), std::string::npos) << absent.err;
-  const Outcome unknown = compile("grating.h --arch sm_1");
+  const Outcome unknown = compile_for_gpu("grating.h --arch sm_1");
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_NE(unknown.err.find("sm_1"), std::string::npos) << unknown.err;
-  EXPECT_NE(compile("grating.h --arch 90").err.find("not like sm_90"), std::string::npos);
+  EXPECT_NE(compile_for_gpu("grating.h --arch 90").err.find("not like sm_90"), std::string::npos);
   for (const fs::directory_entry& entry : fs::directory_iterator(cache() / "generators"))
     EXPECT_FALSE(entry.is_directory()) << entry.path();
 }

@@ -1,5 +1,5 @@
-// The fixture of tests that use generators from headers of the user. The tests of a process share a
-// cache and a precompiled header, because compiling takes most of their time; host only.
+// The fixture of tests that use generators from headers of the user. Compiling takes most of their
+// time, so the tests of a process share a cache, and most use tests/support/quick_compiler; host only.
 #pragma once
 
 #include "tests/cli/command.h"
@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -28,6 +29,12 @@ inline void write_script(const fs::path& file, const std::string& text) {
   fs::permissions(file, fs::perms(0755));
 }
 
+/// True with WELLSPRING_OWN_HEADERS=all: compiles all headers with all compilers, in several minutes.
+inline bool all_headers() {
+  const char* const which = std::getenv("WELLSPRING_OWN_HEADERS");
+  return which != nullptr && std::string(which) == "all";
+}
+
 class OwnGenerator : public testing::Test {
  protected:
   void SetUp() override {
@@ -37,7 +44,8 @@ class OwnGenerator : public testing::Test {
   /// The shared cache and quick_compiler(), unless `more` has others.
   static Process::Environment environment(const Process::Environment& more = {}) {
     Process::Environment all = {{"WELLSPRING_CACHE", cache().path().string()},
-                                {"WELLSPRING_CXX", quick_compiler().string()}};
+                                {"WELLSPRING_CXX", quick_compiler().string()},
+                                {"WELLSPRING_PARSED", WELLSPRING_BINARY_DIR "/tests/parsed"}};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -46,7 +54,12 @@ class OwnGenerator : public testing::Test {
     return wellspring(split_words(arguments), folder, environment(more));
   }
   Outcome run(const std::string& arguments) const { return run(arguments, folder_.path()); }
-  /// The same with the compiler that users have.
+  /// Compiles a header without its check, which would compile a second object.
+  void compile(const std::string& header) const {
+    const Outcome outcome = run("compile --trust " + header);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  /// The same as run() with the compiler that users have.
   Outcome run_optimised(const std::string& arguments) const {
     return run(arguments, folder_.path(), {{"WELLSPRING_CXX", ""}});
   }
@@ -67,37 +80,7 @@ class OwnGenerator : public testing::Test {
     return folder;
   }
 
-  /// g++ that does not optimise and parses Wellspring's headers once per set of flags. Its version is
-  /// another one, so that g++ does not use its objects.
-  static const fs::path& quick_compiler() {
-    static const TemporaryFolder folder;
-    static const fs::path script = [] {
-      fs::path file = folder / "g++";
-      spill(folder / "all.h",
-            "#include \"generators/own/instance.h\"\n#include \"kernels/emission/pixels.h\"\n");
-      for (const fs::path& path : {folder.path(), folder / "all.h"})
-        fs::permissions(path, fs::perms(0755));  // a test runs it as another user
-      write_script(file, fmt::format(R"(all='{}'
-if [ "$1" = --version ]; then g++ --version | sed '1s/$/ without optimisation/'; exit; fi
-flags= rule= kind=plain before=
-for word; do
-  [ "$word" = -include ] && break
-  [ "$word" = -DWELLSPRING_SANITIZED=1 ] && kind=checked
-  flags="$flags $word"
-done
-for word; do [ "$before" = -MF ] && rule=$word; before=$word; done
-if [ ! -e "$all.gch/$kind" ]; then
-  mkdir -p "$all.gch"
-  g++ $flags -O0 -x c++-header "$all" -o "$all.$$" && mv "$all.$$" "$all.gch/$kind" || exit 3
-fi
-g++ -include "$all" "$@" -O0 || exit
-sed -i "s|$all[^ ]*||g" "$rule"  # no source of the generator
-)",
-                                     (folder / "all.h").string()));
-      return file;
-    }();
-    return script;
-  }
+  static fs::path quick_compiler() { return source_folder() / "tests/support/quick_compiler"; }
   TemporaryFolder folder_;
 };
 

@@ -39,6 +39,19 @@ with tempfile.TemporaryDirectory() as name:
     def command(ranks, out, *settings):
         return [wellspring, "train", "ranks.yaml", f"--ranks={ranks}", f"out={out}", *settings]
 
+    def train(out, ranks, settings, seed=0):
+        """Seed 0 runs the device's work as late as allowed, other seeds in a random order that its events allow."""
+        done = subprocess.run(
+            command(ranks, out, *settings),
+            cwd=folder,
+            env=dict(environment, WELLSPRING_STAND_IN_SEED=str(seed)),
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert done.returncode == 0, f"{out}: {done.stderr}"
+        return weights(folder / out)
+
     results = {}
     for out, ranks, settings in (
         ("one", 1, ["precision=f32"]),
@@ -48,11 +61,7 @@ with tempfile.TemporaryDirectory() as name:
         ("three", 3, ["precision=f32"]),
         ("bf16", 2, ["precision=bf16"]),
     ):
-        done = subprocess.run(
-            command(ranks, out, *settings), cwd=folder, env=environment, capture_output=True, text=True, timeout=100
-        )
-        assert done.returncode == 0, f"{out}: {done.stderr}"
-        results[out] = weights(folder / out)
+        results[out] = train(out, ranks, settings)
     assert results["two"] == results["again"] == results["eager"], "runs of two ranks differ"
     # Gradients of 12 rows: sums in a different order differ by at most 12 u of their largest partial sum, in 12 steps
     # with a rate of 0.01. Partial sums of this network stay below 100.
@@ -61,11 +70,27 @@ with tempfile.TemporaryDirectory() as name:
         worst = max(abs(a - b) for a, b in zip(results["one"], results[out]))
         assert 0 < worst < bound, f"{out}: {worst} against {bound}"
 
+    # Matrices in buckets of 1 and 1.5 MiB, whose sums are on a branch of the step. The norm of all gradients clips them.
+    model = "model={name: mlp, widths: [512, 512]}"
+    common = ["train.batch=32", "train.keep=9", "train.clip=0.1"]
+    resumed = ["--resume", "f32-0/checkpoints/step-8"]
+    passes = ["train.accumulate=2", "data.views=2", "data.augment=[flip_x: 0.5]", "train.recompute_blocks=1"]
+    passes.append("optimizer.parameters=[{match: layer0*, unfreeze_at: 6}]")
+    batch_norm = ["model={name: resnet20}", "train.sync_batch_norm=true"]
+    for name, settings, variants in (
+        ("f32", [model, "precision=f32"], ([], ["train.graph=check"], ["train.steps_per_launch=4"], resumed)),
+        ("bf16", [model, "precision=bf16"], ([], [])),
+        ("passes", [model, "precision=f32", *passes], ([], [])),
+        ("synchronised", ["precision=f32", *batch_norm], ([], [])),
+    ):
+        ends = [train(f"{name}-{i}", 2, [*common, *settings, *more], i) for i, more in enumerate(variants)]
+        assert all(end == ends[0] for end in ends), f"{name}: the order of the device's work changes the weights"
+
     # A killed rank ends the others, although their devices may wait for its part of a sum: within 9 s, before the
     # process that started them does it.
     for i in range(6):
         run = subprocess.Popen(
-            command(3, f"killed{i}", "train.steps=1000000"),
+            command(3, f"killed{i}", "train.steps=1000000", f"train.graph={'on' if i % 2 else 'off'}"),
             cwd=folder,
             env=environment,
             stdout=subprocess.PIPE,

@@ -13,6 +13,7 @@
 #include <set>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace wellspring::stand_in {
@@ -378,6 +379,36 @@ TEST(StandIn, ShowsAMissingEdge) {
   capture_fork(stream, side, true, values);
   replay(end_capture(stream), stream);
   EXPECT_EQ(values[2], 1) << "z must not see y";
+}
+
+/// Results of two branches that each write a workspace and read it, in the order of a seed.
+std::pair<int, int> run_branches(int& mine, int& yours, unsigned seed) {
+  StreamOf stream, side;
+  EventOf fork, join;
+  std::pair<int, int> read;
+  begin_capture(stream);
+  fork.record(stream);
+  fork.wait(side);
+  stream.run([&mine] { mine = 1; });
+  side.run([&yours] { yours = 2; });
+  stream.run([&mine, &read] { read.first = mine; });
+  side.run([&yours, &read] { read.second = yours; });
+  join.record(side);
+  join.wait(stream);
+  const cudaGraph_t graph = end_capture(stream);
+  std::mt19937 random(seed);
+  for (const std::size_t node : topological_order(*graph, &random)) graph->nodes[node]->work();
+  expect_success(cudaGraphDestroy(graph));
+  return read;
+}
+
+TEST(StandIn, ShowsASharedWorkspaceUnderSomeSeeds) {
+  int mine = 0, yours = 0, wrong = 0;
+  for (unsigned seed = 1; seed <= 8; ++seed) {
+    EXPECT_EQ(run_branches(mine, yours, seed), std::pair(1, 2));
+    wrong += run_branches(mine, mine, seed) != std::pair(1, 2);
+  }
+  EXPECT_GT(wrong, 0);
 }
 
 TEST(StandIn, ReplaysInADifferentTopologicalOrderPerSeed) {

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -49,9 +50,11 @@ class Bytes(unittest.TestCase):
             np.testing.assert_array_equal(batch[name], arrays[name].reshape(batch[name].shape))
 
     def test_of_a_header_equal_those_of_the_command(self):
-        with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(os.environ["WELLSPRING_SOURCE"])
+        parsed = pathlib.Path(os.environ["WELLSPRING_PROGRAM"]).parent / "tests/parsed"
+        quick = {"WELLSPRING_CXX": str(source / "tests/support/quick_compiler"), "WELLSPRING_PARSED": str(parsed)}
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, quick):
             header = pathlib.Path(folder) / "grating.h"
-            source = pathlib.Path(os.environ["WELLSPRING_SOURCE"])
             header.write_text((source / "examples/generators/grating.h").read_text())
             report = json.loads(run("digest", str(header), "--count", "3", "--seed", "7", "tilt=30"))
             g = ws.Generator(str(header), seed=7, tilt=30)

@@ -62,7 +62,8 @@ class Views : public ::testing::Test {
     return {{},
             files("resident"),
             files("streamed"),
-            {"data.sources=[{name: shapes, kind: generator, generator: gray_scott}]",
+            {"data.sources=[{name: shapes, kind: generator, generator: gray_scott, "
+             "params: {cells: 12, frames: 4, warm_up: 60, stride: 20}}]",
              "eval.sources=[]"}};
   }
 

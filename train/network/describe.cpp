@@ -1,10 +1,11 @@
-// Describes a recorded list as text.
+// Describes a recorded list, and the memory of a planned network, as text.
 #include "core/text/plural.h"
-#include "train/network/tape.h"
+#include "train/network/network.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace wellspring {
 namespace {
@@ -152,6 +153,24 @@ std::string describe(const Tape& tape) {
       "file)\n";
   for (const auto& [kind, formula] : formulas) lines += fmt::format("  {}: {}\n", kind, formula);
   return lines;
+}
+
+std::string Network::memory_summary() const {
+  constexpr double kMiB = 1 << 20;
+  std::size_t separate = 0, reused = 0;
+  for (const StoredTensor& stored : stored_)
+    separate += std::accumulate(stored.bytes.begin(), stored.bytes.end(), std::size_t{0});
+  for (const auto* blocks : {&blocks_, &thread_blocks_})
+    for (const Planned<std::byte>& block : *blocks) reused += block.bytes();
+  std::string text = fmt::format(
+      "{} of {:.1f} MiB in {} of {:.1f} MiB", counted(stored_.size(), "tensor"),
+      static_cast<double>(separate) / kMiB,
+      counted(blocks_.size() + thread_blocks_.size(), "block"), static_cast<double>(reused) / kMiB);
+  if (spec_.recompute_blocks > 0)
+    text += fmt::format("; {} of {} recomputed",
+                        std::ranges::count_if(nodes_, &PlannedNode::recomputed),
+                        counted(nodes_.size(), "operation"));
+  return text;
 }
 
 }  // namespace wellspring

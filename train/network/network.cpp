@@ -1,6 +1,5 @@
 #include "train/network/network.h"
 
-#include "core/text/plural.h"
 #include "kernels/ops/part_totals.h"
 #include "train/network/fusion.h"
 
@@ -176,6 +175,7 @@ void Network::plan_backward() {
       store("gradient of the outputs", bytes_of(nodes_.back().node.output.shape, spec_.compute),
             loss_time());
   std::vector<bool> parameter_written(arena_->tensors().size(), false);
+  gradient_nodes_.assign(arena_->tensors().size(), GradientBuckets::kUntrained);
   for (std::size_t i = nodes_.size(); i-- > 0;) {
     PlannedNode& planned = nodes_[i];
     if (!planned.backward) continue;
@@ -239,6 +239,7 @@ void Network::plan_parameter_gradients(std::size_t i, std::vector<bool>& written
       const std::size_t bytes = static_cast<std::size_t>(tensor.elements()) * size_of(type);
       const bool first = !written[index(id.index)];
       written[index(id.index)] = true;
+      if (trains(tensor)) gradient_nodes_[index(id.index)] = i;
       if (stage.sharded) {
         begin = stage.gradient_bytes;
         stage.gradient_bytes += aligned(bytes);
@@ -327,24 +328,6 @@ void Network::reserve_blocks(MemoryPlan& memory, bool per_thread, const Network*
     if (stored.per_thread == per_thread) stored.block = assignment.block_of[next++];
 }
 
-std::string Network::memory_summary() const {
-  constexpr double kMiB = 1 << 20;
-  std::size_t separate = 0, reused = 0;
-  for (const StoredTensor& stored : stored_)
-    separate += std::accumulate(stored.bytes.begin(), stored.bytes.end(), std::size_t{0});
-  for (const auto* blocks : {&blocks_, &thread_blocks_})
-    for (const Planned<std::byte>& block : *blocks) reused += block.bytes();
-  std::string text = fmt::format(
-      "{} of {:.1f} MiB in {} of {:.1f} MiB", counted(stored_.size(), "tensor"),
-      static_cast<double>(separate) / kMiB,
-      counted(blocks_.size() + thread_blocks_.size(), "block"), static_cast<double>(reused) / kMiB);
-  if (spec_.recompute_blocks > 0)
-    text += fmt::format("; {} of {} recomputed",
-                        std::ranges::count_if(nodes_, &PlannedNode::recomputed),
-                        counted(nodes_.size(), "operation"));
-  return text;
-}
-
 // ---------------------------------------------------------------------------------------------
 // Running
 
@@ -393,26 +376,35 @@ void Network::in_shards(const char* name, const Pass& pass,
 
 void Network::forward(const Pass& pass) {
   ops::PartTotals none;
-  run(forward_, "forward in shards", pass, none);
+  run(forward_, "forward in shards", pass, none, nullptr);
 }
 
-void Network::backward(const Pass& pass) {
+void Network::backward(const Pass& pass, GradientBuckets* buckets) {
   ops::PartTotals later;
-  run(backward_, "backward in shards", pass, later);
+  if (buckets != nullptr) buckets->begin(gradient_nodes_);
+  run(backward_, "backward in shards", pass, later, buckets);
   later.launch(pass.stream);
+  if (buckets != nullptr) buckets->reduce(pass.stream, later, 0);
 }
 
 void Network::run(const std::vector<TaskGroup>& groups, const char* name, const Pass& pass,
-                  ops::PartTotals& later) {
+                  ops::PartTotals& later, GradientBuckets* buckets) {
   for (const TaskGroup& group : groups) {
+    const Stage& stage = stages_[group.stage];
     const auto tasks = [&](Place place, const Pass& part) {
-      for (const Task& task : group.tasks) run(task, place, part, later);
+      for (const Task& task : group.tasks) {
+        run(task, place, part, later);
+        if (buckets != nullptr && whole(place) && task.work == Work::backward)
+          buckets->reduce(part.stream, later, task.node);
+      }
     };
-    if (stages_[group.stage].sharded)
+    if (stage.sharded)
       in_shards(name, pass, tasks);
     else
       tasks(kWhole, pass);
-    if (group.adds_shards) add_shards(stages_[group.stage], pass);
+    if (!group.adds_shards) continue;
+    add_shards(stage, pass);
+    if (buckets != nullptr) buckets->reduce(pass.stream, later, stage.first);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "kernels/ops/training.h"
 #include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/shard_runner.h"
+#include "train/network/gradient_buckets.h"
 #include "train/network/layer.h"
 #include "train/network/liveness.h"
 #include "train/network/parameters.h"
@@ -72,8 +73,9 @@ class Network {
   /// compute type. The backward pass overwrites it.
   void* output_gradient() const;
   /// Enqueues the backward pass of the same batch, which writes the gradient of every trained
-  /// parameter. It ends at the first operation with trained parameters.
-  void backward(const Pass& pass);
+  /// parameter. It ends at the first operation with trained parameters. `buckets`: also enqueues their
+  /// sums; the caller joins them.
+  void backward(const Pass& pass, GradientBuckets* buckets = nullptr);
   /// Gradient of x after backward(); only with NetworkSpec::input_gradient.
   const void* input_gradient() const;
 
@@ -209,7 +211,7 @@ class Network {
   void* shard_gradient(const Stage& stage, std::size_t shard, std::size_t begin) const;
   LayerRun run_of(const PlannedNode& planned, Work work, Place place, const Pass& pass) const;
   void run(const std::vector<TaskGroup>& groups, const char* name, const Pass& pass,
-           ops::PartTotals& later);
+           ops::PartTotals& later, GradientBuckets* buckets);
   void run(const Task& task, Place place, const Pass& pass, ops::PartTotals& later) const;
   void backward(const PlannedNode& planned, Place place, const Pass& pass,
                 ops::PartTotals& later) const;
@@ -249,6 +251,7 @@ class Network {
   int output_ = 0;  ///< index of the output's value
   bool loss_runs_output_ = false;
   int weight_parts_ = kNone, bias_parts_ = kNone;  ///< stored indices, of the output layer
+  std::vector<std::size_t> gradient_nodes_;        ///< by tensor, see GradientBuckets::begin
 };
 
 }  // namespace wellspring

@@ -226,9 +226,12 @@ float* ParameterArena::buffer(ParameterId id) const {
 
 void* ParameterArena::gradient(ParameterId id) const {
   const ParameterTensor& t = tensor(id);
-  if (!t.trained()) return nullptr;
-  if (t.layout == TensorLayout::vector) return vector_gradient_.data() + (t.offset - matrices_);
-  return matrix_gradient_.data() + static_cast<std::size_t>(t.offset) * size_of(compute_);
+  return t.trained() ? gradients(t.offset) : nullptr;
+}
+
+void* ParameterArena::gradients(std::int64_t begin) const {
+  if (begin >= matrices_) return vector_gradient_.data() + (begin - matrices_);
+  return matrix_gradient_.data() + static_cast<std::size_t>(begin) * size_of(compute_);
 }
 
 std::vector<ArenaArray> ParameterArena::arrays() const {
@@ -264,27 +267,27 @@ void ParameterArena::plan_sums(MemoryPlan& memory) {
                                 static_cast<std::size_t>(matrices_ + vectors_));
 }
 
-void ParameterArena::add_gradients(Stream& stream, std::int64_t pass, std::int64_t passes) const {
+void ParameterArena::add_gradients(Stream& stream, GradientRange range, std::int64_t pass,
+                                   std::int64_t passes) const {
   using ops::SumPart;
   const SumPart part = pass == 0            ? SumPart::first
                        : pass + 1 == passes ? SumPart::last
                                             : SumPart::middle;
-  ops::add_gradients(stream, part, matrices_, compute_, matrix_gradient_.data(), sums_.data());
-  ops::add_gradients(stream, part, vectors_, DType::f32, vector_gradient_.data(),
-                     sums_.data() + matrices_);
+  ops::add_gradients(stream, part, range.size(), type_of(range), gradients(range.begin),
+                     sums_.data() + range.begin);
 }
 
-void ParameterArena::reduce_gradients(Stream& stream, Communicator& ranks, float* wide) const {
-  if (ranks.size() == 1) return;
-  void* const matrices = matrix_gradient_.data();
-  if (compute_ == DType::f32) {
-    ranks.all_reduce(stream, static_cast<float*>(matrices), matrices_);
-  } else {
-    ops::convert(stream, matrices_, compute_, matrices, DType::f32, wide);
-    ranks.all_reduce(stream, wide, matrices_);
-    ops::convert(stream, matrices_, DType::f32, wide, compute_, matrices);
+void ParameterArena::reduce_gradients(Stream& stream, GradientRange range, Communicator& ranks,
+                                      float* wide) const {
+  void* const own = gradients(range.begin);
+  const DType type = type_of(range);
+  if (type == DType::f32) {
+    ranks.all_reduce(stream, static_cast<float*>(own), range.size());
+    return;
   }
-  ranks.all_reduce(stream, vector_gradient_.data(), vectors_);
+  ops::convert(stream, range.size(), type, own, DType::f32, wide);
+  ranks.all_reduce(stream, wide, range.size());
+  ops::convert(stream, range.size(), DType::f32, wide, type, own);
 }
 
 void ParameterArena::initialise(Stream& stream, std::uint64_t seed) {

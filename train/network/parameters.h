@@ -62,6 +62,13 @@ struct ArenaArray {
   bool holds(const ParameterTensor& tensor) const { return tensor.offset < length; }
 };
 
+/// Elements [begin, end) of the gradients: first of all trained matrices, then of all trained vectors.
+/// A range has elements of one kind only.
+struct GradientRange {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t size() const { return end - begin; }
+};
+
 /// Holds all parameters. Tensors are registered while a network is planned, laid out by plan(), and
 /// addressable after MemoryPlan::commit. Trained matrices come first (compute type), then trained
 /// vectors (f32), then buffers (f32, not trained), then frozen matrices and frozen vectors. So a
@@ -99,8 +106,10 @@ class ParameterArena {
   /// have this length; the moments of buffers stay 0.
   std::int64_t changing() const { return matrices_ + vectors_ + buffers_; }
 
-  /// Length of the gradients of matrices, with gaps.
-  std::int64_t trained_matrices() const { return matrices_; }
+  /// All gradients of matrices and of vectors, with gaps.
+  GradientRange matrices() const { return {0, matrices_}; }
+  GradientRange vectors() const { return {matrices_, matrices_ + vectors_}; }
+  DType compute() const { return compute_; }
 
   const void* weight(ParameterId id) const;  ///< matrix, in the compute type
   const float* value(ParameterId id) const;  ///< vector
@@ -120,10 +129,12 @@ class ParameterArena {
   void plan_sums(MemoryPlan& memory);
   /// Enqueues the addition of the gradients of pass `pass` of `passes`, in f32; the last pass rounds
   /// the sums once to the gradients.
-  void add_gradients(Stream& stream, std::int64_t pass, std::int64_t passes) const;
-  /// Enqueues the sum of every gradient over all ranks: in f32, rounded once to the compute type.
-  /// `wide`: f32 memory for trained_matrices(); not needed if the compute type is f32.
-  void reduce_gradients(Stream& stream, Communicator& ranks, float* wide) const;
+  void add_gradients(Stream& stream, GradientRange range, std::int64_t pass,
+                     std::int64_t passes) const;
+  /// Enqueues the sum of the gradients over all ranks: in f32, rounded once to their type. `wide`: f32
+  /// memory for the range; not needed if its type is f32.
+  void reduce_gradients(Stream& stream, GradientRange range, Communicator& ranks,
+                        float* wide) const;
 
   /// Writes the initial values of all tensors, a pure function of (seed, name), so that a new layer
   /// leaves the others unchanged. Sets the optimizer moments and the gradients to 0 (a phase does
@@ -141,6 +152,10 @@ class ParameterArena {
   static void upload(Stream& stream, const std::vector<float>& values, const ArenaArray& array);
 
  private:
+  void* gradients(std::int64_t begin) const;
+  DType type_of(GradientRange range) const {
+    return range.begin < matrices_ ? compute_ : DType::f32;
+  }
   void lay_out();
   void plan_ranges(MemoryPlan& memory, const ops::OptimizerSpec& optimizer);
   void plan_clip_units(MemoryPlan& memory);

@@ -43,13 +43,14 @@ NcclCommunicator::~NcclCommunicator() {
 
 void NcclCommunicator::all_reduce(Stream& stream, float* values, std::int64_t count) {
   WS_EXPECT(stream.device() == device_);
-  check(on_device(device_,
-                  [&] {
-                    return nccl::functions().all_reduce(
-                        values, values, static_cast<std::size_t>(count), nccl::kFloat32, nccl::kSum,
-                        ranks_, stream.native());
-                  }),
-        "ncclAllReduce");
+  const std::lock_guard lock(in_use_);
+  if (aborted_) return;
+  const nccl::Result result = on_device(device_, [&] {
+    return nccl::functions().all_reduce(values, values, static_cast<std::size_t>(count),
+                                        nccl::kFloat32, nccl::kSum, ranks_, stream.native());
+  });
+  if (result != 0 && host_.neighbour_lost()) return;
+  check(result, "ncclAllReduce");
 }
 
 void NcclCommunicator::check(nccl::Result result, std::string_view call) const {
@@ -62,14 +63,16 @@ void NcclCommunicator::check(nccl::Result result, std::string_view call) const {
         "NCCL_DEBUG=INFO prints what it does; every rank needs a GPU of its own"});
 }
 
-/// A sum of a lost rank never ends on the device, and the host waits for it. Aborting ends it; the
-/// next call on the host then fails and names the rank.
+/// A sum of a lost rank never ends on the device, and the host waits for it. Aborting ends it, and later
+/// sums do nothing; the next call on the host then fails and names the rank.
 void NcclCommunicator::watch(const std::stop_token& stop) {
   constexpr std::chrono::milliseconds kPause{100};
   while (!stop.stop_requested()) {
     if (host_.neighbour_lost()) {
-      nccl::functions().abort(ranks_);
+      // A call that still runs after a second waits for the lost rank; only aborting ends it.
+      const std::unique_lock lock(in_use_, std::chrono::seconds(1));
       aborted_ = true;
+      nccl::functions().abort(ranks_);
       return;
     }
     std::this_thread::sleep_for(kPause);

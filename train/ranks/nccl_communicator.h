@@ -5,6 +5,8 @@
 #include "train/ranks/nccl.h"
 #include "train/ranks/tcp_communicator.h"
 
+#include <atomic>
+#include <mutex>
 #include <thread>
 
 namespace wellspring {
@@ -20,7 +22,8 @@ class NcclCommunicator final : public ConnectedRanks {
 
   int rank() const override { return host_.rank(); }
   int size() const override { return host_.size(); }
-  /// A node of a recorded step if the stream records.
+  /// A node of a recorded step if the stream records. Without an effect if a rank is lost: the next call
+  /// on the host then fails.
   void all_reduce(Stream& stream, float* values, std::int64_t count) override;
   void all_reduce(std::span<double> values) override { host_.all_reduce(values); }
   void broadcast(std::span<std::byte> bytes) override { host_.broadcast(bytes); }
@@ -34,7 +37,8 @@ class NcclCommunicator final : public ConnectedRanks {
   TcpCommunicator host_;
   Device device_;
   nccl::Communicator ranks_ = nullptr;
-  bool aborted_ = false;  ///< written by the watcher, read after it has ended
+  std::timed_mutex in_use_;  ///< NCCL allows one thread at a time
+  std::atomic<bool> aborted_ = false;
   std::jthread watcher_;  ///< ends sums that wait for a lost rank
 };
 

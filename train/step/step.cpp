@@ -56,7 +56,7 @@ StepBatch TrainingStep::kept(std::size_t k) const {
 /// Enqueues everything from the batch to the updated parameters.
 void TrainingStep::learn(Stream& stream, const StepBatch& batch) {
   for (std::int64_t i = 0; i < passes_; ++i) pass(stream, batch, i);
-  reduce(stream);
+  if (buckets_) buckets_->join(stream);
   traced(stream, stages::kOptimize, [&] { optimize(stream, batch); });
 }
 
@@ -72,7 +72,8 @@ void TrainingStep::data(Stream& stream) {
 }
 
 /// Takes one part of the batch through the network: the loss of each sample for each of its heads,
-/// and the gradient of every parameter, added to the gradients of the earlier parts.
+/// and the gradient of every parameter, added to the gradients of the earlier parts. The last part also
+/// enqueues the sums of the gradients over all ranks.
 void TrainingStep::pass(Stream& stream, const StepBatch& batch, std::int64_t index) {
   const std::int64_t first = index * rows_.count;
   const BatchView rows = rows_of(batch.view, {first, rows_.count});
@@ -84,13 +85,12 @@ void TrainingStep::pass(Stream& stream, const StepBatch& batch, std::int64_t ind
     losses_.enqueue(stream, rows, slots, task_.outputs(), task_.output_gradient(), first,
                     layer ? &*layer : nullptr);
   });
-  traced(stream, stages::kBackward, [&] { task_.backward(pass); });
-  if (passes_ > 1) task_.parameters().add_gradients(stream, index, passes_);
-}
-
-/// Sums the gradients of all ranks.
-void TrainingStep::reduce(Stream& stream) {
-  task_.parameters().reduce_gradients(stream, ranks_, wide_gradient_.data());
+  GradientBuckets* const buckets = buckets_ && index + 1 == passes_ ? &*buckets_ : nullptr;
+  traced(stream, stages::kBackward, [&] { task_.backward(pass, buckets); });
+  if (passes_ == 1 || buckets != nullptr) return;
+  const ParameterArena& arena = task_.parameters();
+  for (const GradientRange range : {arena.matrices(), arena.vectors()})
+    arena.add_gradients(stream, range, index, passes_);
 }
 
 /// Computes the gradient norm and clips, sets the learning rate, writes a line of metrics into the ring
@@ -105,7 +105,6 @@ TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, Supervised
                            RunContext& context, int kept_batches)
     : mixture_(mixture),
       task_(task),
-      ranks_(context.ranks),
       rows_{0, context.pass_share().rows},
       passes_(context.passes),
       schedule_(learning_rate_schedule(config)),
@@ -135,10 +134,11 @@ TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, Supervised
   ring_.lines = memory.reserve_state<ops::StepMetrics>("metrics", "ring", lines);
   ring_.sums = memory.reserve_state<double>(
       "metrics", "sums of the ring", lines * static_cast<std::size_t>(losses_.layout().sums()));
-  if (context.ranks.size() > 1 && task.compute() != DType::f32)
-    wide_gradient_ =
-        memory.reserve<float>("gradients", "sums of matrices",
-                              static_cast<std::size_t>(task.parameters().trained_matrices()));
+  // The sums of synchronised batch norms are on the main stream, and a communicator has one order.
+  BucketSpec spec{.passes = passes_};
+  if (config.train.sync_batch_norm) spec.order = StreamBranch::Order::in_line;
+  if (context.ranks.size() > 1)
+    buckets_.emplace(task.parameters(), context.ranks, context.stream, memory, spec);
 }
 
 ops::ScheduleSpec learning_rate_schedule(const RunConfig& config) {

@@ -10,6 +10,7 @@
 #include "sources/mixture.h"
 #include "train/config/run_config.h"
 #include "train/heads/head_losses.h"
+#include "train/network/gradient_buckets.h"
 #include "train/network/shards.h"
 #include "train/optimizer/learning_rate.h"
 #include "train/step/metrics_windows.h"
@@ -59,14 +60,12 @@ class TrainingStep {
   void data(Stream& stream);
   void learn(Stream& stream, const StepBatch& batch);
   void pass(Stream& stream, const StepBatch& batch, std::int64_t index);
-  void reduce(Stream& stream);
   void optimize(Stream& stream, const StepBatch& batch);
   StepBatch made() const { return {batch(), mixture_.slots()}; }
   StepBatch kept(std::size_t k) const;
 
   Mixture& mixture_;
   SupervisedTask& task_;
-  Communicator& ranks_;
   Rows rows_;  ///< rows of the first pass through the network
   std::int64_t passes_;
   ops::ScheduleSpec schedule_;
@@ -80,7 +79,7 @@ class TrainingStep {
   std::vector<KeptBatch> kept_;
   Planned<StepState> state_;
   PlannedRing ring_;
-  Planned<float> wide_gradient_;  ///< f32 sums of matrix gradients in bf16
+  std::optional<GradientBuckets> buckets_;  ///< unset: a single rank
 };
 
 /// The learning-rate schedule of a run.

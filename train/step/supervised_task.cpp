@@ -94,9 +94,9 @@ void SupervisedTask::forward(const Pass& pass) {
   }
 }
 
-void SupervisedTask::backward(const Pass& pass) {
+void SupervisedTask::backward(const Pass& pass, GradientBuckets* buckets) {
   const BatchView batch = visible(pass.batch);
-  networks_[phase_]->backward({pass.stream, batch, pass.slots, pass.state, pass.mode});
+  networks_[phase_]->backward({pass.stream, batch, pass.slots, pass.state, pass.mode}, buckets);
 }
 
 void SupervisedTask::optimize(Stream& stream, const ops::ScheduleSpec& schedule,

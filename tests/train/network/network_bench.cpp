@@ -131,9 +131,10 @@ Doubles NetworkBench::outputs(PassMode mode) {
   return read(network_->outputs(), direction_.size(), DType::f32);
 }
 
-std::map<std::string, Doubles> NetworkBench::gradients() {
+std::map<std::string, Doubles> NetworkBench::gradients(GradientBuckets* buckets) {
   write(network_->output_gradient(), direction_, network_->compute());
-  network_->backward(pass(PassMode::train));
+  network_->backward(pass(PassMode::train), buckets);
+  if (buckets != nullptr) buckets->join(stream_);
   std::map<std::string, Doubles> result;
   if (network_->input_gradient() != nullptr)
     result["x"] = read(network_->input_gradient(), input_.x.size(), network_->compute());

@@ -24,8 +24,8 @@ class NetworkBench {
   /// Outputs of the current samples and parameters; f32.
   Doubles outputs(PassMode mode);
   /// Gradients of dot(outputs, direction()) by name of a trained tensor; "x" is that of the
-  /// samples. Requires outputs(PassMode::train) first.
-  std::map<std::string, Doubles> gradients();
+  /// samples. Requires outputs(PassMode::train) first. `buckets`: also enqueues their sums.
+  std::map<std::string, Doubles> gradients(GradientBuckets* buckets = nullptr);
   const Doubles& direction() const { return direction_; }
   /// Parameters and buffers on the device, by name.
   std::map<std::string, Doubles> tensors();

@@ -227,13 +227,14 @@ TEST(ParameterArena, SumsNarrowGradientsInF32) {
     const ParameterId matrix = arena.add({"w", TensorLayout::dense, {1, 2}, Init::zeros});
     const ParameterId vector = arena.add({"b", TensorLayout::vector, {1}, Init::zeros});
     arena.plan(memory, DType::bf16, {});
-    std::vector<float> wide(static_cast<std::size_t>(arena.trained_matrices()));
+    std::vector<float> wide(static_cast<std::size_t>(arena.matrices().size()));
     memory.commit();
     auto* const gradient = static_cast<bf16*>(arena.gradient(matrix));
     gradient[0] = bf16(ranks.rank() == 0 ? 1.0f : 0.75f * 0x1p-8f);
     gradient[1] = bf16(static_cast<float>(ranks.rank()));
     *static_cast<float*>(arena.gradient(vector)) = static_cast<float>(1 << ranks.rank());
-    arena.reduce_gradients(stream, ranks, wide.data());
+    for (const GradientRange range : {arena.matrices(), arena.vectors()})
+      arena.reduce_gradients(stream, range, ranks, wide.data());
     EXPECT_EQ(static_cast<float>(gradient[0]), 1 + 0x1p-7f);
     EXPECT_EQ(static_cast<float>(gradient[1]), 3);
     EXPECT_EQ(*static_cast<float*>(arena.gradient(vector)), 7);

@@ -2,6 +2,7 @@
 #include "train/ranks/tcp_communicator.h"
 
 #include "tests/support/error_testing.h"
+#include "tests/train/ranks/tcp_ranks.h"
 
 #include <fmt/format.h>
 
@@ -16,33 +17,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-int free_port() {
-  return listen_on(0, true).local_port();
-}
-
-RingOptions options_of(int rank, int size, int port, milliseconds timeout) {
-  return {.rank = rank, .size = size, .port = port, .program = "1.0", .timeout = timeout};
-}
-
-/// Runs `body` on every rank and returns what each failed with ("": nothing).
-std::vector<std::string> run(int size, const std::function<void(TcpCommunicator&)>& body,
-                             milliseconds timeout = std::chrono::seconds(60)) {
-  const int port = free_port();
-  std::vector<std::string> ends(static_cast<std::size_t>(size));
-  std::vector<std::jthread> threads;
-  for (int rank = 0; rank < size; ++rank)
-    threads.emplace_back([&, rank] {
-      try {
-        TcpCommunicator ranks(options_of(rank, size, port, timeout));
-        body(ranks);
-      } catch (const Error& error) {
-        ends[static_cast<std::size_t>(rank)] = error.what();
-      }
-    });
-  threads.clear();
-  return ends;
-}
-
 const std::vector<std::string> kFine3(3), kFine4(4);
 
 /// Value `i` of rank `rank`: whole, so that sums in f32 are exact.
@@ -53,7 +27,7 @@ float value(int rank, std::size_t i) {
 TEST(TcpCommunicator, SumsAnyNumberOfValues) {
   for (const int size : {2, 3, 4}) {
     SCOPED_TRACE(size);
-    const auto ends = run(size, [&](TcpCommunicator& ranks) {
+    const auto ends = run_tcp_ranks(size, [&](TcpCommunicator& ranks) {
       Stream stream(Device::cpu(), 1);
       // Fewer values than ranks; no multiple of them; more than the kernel's buffers hold.
       for (const std::size_t count :
@@ -80,15 +54,15 @@ TEST(TcpCommunicator, RoundsAlikeOnAllRanksAndInAllRuns) {
   constexpr std::size_t kCount = 1000;
   std::array<std::array<std::vector<float>, 4>, 2> sums;
   for (auto& of_run : sums)
-    EXPECT_EQ(run(4,
-                  [&](TcpCommunicator& ranks) {
-                    Stream stream(Device::cpu(), 1);
-                    std::vector<float> values(kCount);
-                    for (std::size_t i = 0; i < kCount; ++i)
-                      values[i] = 1 / (1 + value(ranks.rank(), i));
-                    ranks.all_reduce(stream, values.data(), kCount);
-                    of_run[static_cast<std::size_t>(ranks.rank())] = values;
-                  }),
+    EXPECT_EQ(run_tcp_ranks(4,
+                            [&](TcpCommunicator& ranks) {
+                              Stream stream(Device::cpu(), 1);
+                              std::vector<float> values(kCount);
+                              for (std::size_t i = 0; i < kCount; ++i)
+                                values[i] = 1 / (1 + value(ranks.rank(), i));
+                              ranks.all_reduce(stream, values.data(), kCount);
+                              of_run[static_cast<std::size_t>(ranks.rank())] = values;
+                            }),
               kFine4);
   for (const auto& of_run : sums)
     for (const auto& of_rank : of_run) EXPECT_EQ(of_rank, sums[0][0]);
@@ -96,30 +70,30 @@ TEST(TcpCommunicator, RoundsAlikeOnAllRanksAndInAllRuns) {
 
 TEST(TcpCommunicator, BroadcastsTheFirstRanksBytes) {
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, (std::size_t{5} << 20) + 3})
-    EXPECT_EQ(run(3,
-                  [&](TcpCommunicator& ranks) {
-                    std::vector<std::byte> values(bytes, std::byte(ranks.rank() + 1));
-                    ranks.broadcast(values);
-                    EXPECT_EQ(values, std::vector<std::byte>(bytes, std::byte{1}));
-                  }),
+    EXPECT_EQ(run_tcp_ranks(3,
+                            [&](TcpCommunicator& ranks) {
+                              std::vector<std::byte> values(bytes, std::byte(ranks.rank() + 1));
+                              ranks.broadcast(values);
+                              EXPECT_EQ(values, std::vector<std::byte>(bytes, std::byte{1}));
+                            }),
               kFine3);
 }
 
 TEST(TcpCommunicator, BarrierWaitsForAllRanks) {
   std::atomic<int> arrived = 0;
-  EXPECT_EQ(run(4,
-                [&](TcpCommunicator& ranks) {
-                  if (ranks.rank() == 2) std::this_thread::sleep_for(milliseconds(200));
-                  ++arrived;
-                  ranks.barrier();
-                  EXPECT_EQ(arrived, 4);
-                }),
+  EXPECT_EQ(run_tcp_ranks(4,
+                          [&](TcpCommunicator& ranks) {
+                            if (ranks.rank() == 2) std::this_thread::sleep_for(milliseconds(200));
+                            ++arrived;
+                            ranks.barrier();
+                            EXPECT_EQ(arrived, 4);
+                          }),
             kFine4);
 }
 
 TEST(TcpCommunicator, NamesTheRankThatEnds) {
   for (const int lost : {0, 1, 2, 3}) {
-    auto ends = run(4, [&](TcpCommunicator& ranks) {
+    auto ends = run_tcp_ranks(4, [&](TcpCommunicator& ranks) {
       ranks.barrier();
       if (ranks.rank() == lost) return;
       std::vector<double> values(300'000);
@@ -137,7 +111,7 @@ TEST(TcpCommunicator, NamesTheRankThatEnds) {
 }
 
 TEST(TcpCommunicator, TellsAllRanksWhyOneFails) {
-  const auto ends = run(4, [](TcpCommunicator& ranks) {
+  const auto ends = run_tcp_ranks(4, [](TcpCommunicator& ranks) {
     ranks.barrier();
     if (ranks.rank() == 1) {
       ranks.abandon("rank 1 has failed: disk full");
@@ -152,7 +126,7 @@ TEST(TcpCommunicator, TellsAllRanksWhyOneFails) {
 
 TEST(TcpCommunicator, NamesTheRankThatDoesNothing) {
   std::atomic<int> waiting = 3;
-  const auto ends = run(
+  const auto ends = run_tcp_ranks(
       4,
       [&](TcpCommunicator& ranks) {
         ranks.barrier();
@@ -174,7 +148,7 @@ TEST(TcpCommunicator, NamesTheRankThatDoesNothing) {
 
 TEST(TcpCommunicator, WaitsForASlowRank) {
   constexpr milliseconds kTimeout{1000};
-  EXPECT_EQ(run(
+  EXPECT_EQ(run_tcp_ranks(
                 3,
                 [&](TcpCommunicator& ranks) {
                   // Rank 1 waits for 0, which waits longer than the timeout, but in two calls.
@@ -188,7 +162,7 @@ TEST(TcpCommunicator, WaitsForASlowRank) {
 }
 
 TEST(TcpCommunicator, NoticesDifferentCalls) {
-  const auto ends = run(3, [](TcpCommunicator& ranks) {
+  const auto ends = run_tcp_ranks(3, [](TcpCommunicator& ranks) {
     std::vector<double> values(ranks.rank() == 1 ? 30 : 60);
     ranks.all_reduce(values);
   });
