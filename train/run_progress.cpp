@@ -17,14 +17,14 @@ void RunClock::exclude(Clock::time_point begin, Pause pause) {
 }
 
 double RunClock::training_seconds() const {
-  return seconds_since(began_) - std::accumulate(paused_.begin(), paused_.end(), 0.0);
+  return spent().training;
 }
 
 RunTime RunClock::spent() const {
   const auto paused = [this](Pause pause) { return paused_[static_cast<std::size_t>(pause)]; };
   RunTime time;
   time.total = seconds_since(began_);
-  time.training = training_seconds();
+  time.training = time.total - std::accumulate(paused_.begin(), paused_.end(), 0.0);
   time.start = paused(Pause::start);
   time.evaluations = paused(Pause::evaluation);
   time.checkpoints = paused(Pause::checkpoint);
