@@ -43,7 +43,7 @@ const Recipe kRecipes[] = {
 };
 
 constexpr std::uint64_t kSeed = 0;
-constexpr int kSide = 224;
+constexpr int kImageSide = 224;
 
 /// Training steps without a network: each emits and mixes the next batch.
 class EmissionBench {
@@ -54,13 +54,13 @@ class EmissionBench {
     const ConfigDocument document = ConfigDocument::parse(recipe.augment, recipe.name);
     Augmentations augmentations;
     read_augmentations(document.root(), augmentations);
-    const FrameSize frame = {kSide, kSide};
+    const FrameSize frame = {kImageSide, kImageSide};
     ProceduralSource::Settings settings;
     settings.seed = kSeed;
     settings.training = plan_augmentation(augmentations, frame, frame);
-    mixture_.add(
-        std::make_unique<ProceduralSource>(entry.name, entry.make({}, kSide), std::move(settings)),
-        {});
+    mixture_.add(std::make_unique<ProceduralSource>(entry.name, entry.make({}, kImageSide),
+                                                    std::move(settings)),
+                 {});
     SampleLayout layout = mixture_.layout();
     if (recipe.mix.on()) {
       const int classes = static_cast<int>(mixture_.source(0).classes().size());
@@ -105,7 +105,7 @@ void bench_augmentation(Report& report, const Filter& filter) {
   const Recipe plain = {"as drawn", "augment: []"};
   for (const Recipe& recipe : kRecipes) {
     const std::string name =
-        fmt::format("{} {}x{} through {}", entry.name, kSide, kSide, recipe.name);
+        fmt::format("{} {}x{} through {}", entry.name, kImageSide, kImageSide, recipe.name);
     if (!filter.matches(name)) continue;
     EmissionBench augmented(entry, recipe, report.device), as_drawn(entry, plain, report.device);
     report.add(compare(name, "images/s", augmented.work(), {plain.name, as_drawn.work()}));

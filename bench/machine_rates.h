@@ -18,7 +18,7 @@ struct MachineWork {
 };
 
 /// A copy in the device's memory, products in f32 and bf16 by the library that trains dense layers, and a
-/// copy of page-locked host memory to the device. A rate whose memory is not free has the reason.
+/// copy of host memory to the device, page-locked and pageable. A rate whose memory is not free has the reason.
 std::vector<MachineRate> machine_rates(Device device, const MachineWork& work = {});
 
 }  // namespace wellspring::bench

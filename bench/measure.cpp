@@ -3,11 +3,11 @@
 #include "bench/machine.h"
 #include "core/error.h"
 #include "core/measure/ceiling_json.h"
+#include "core/measure/clocks.h"
 #include "core/text/text.h"
 #include "core/version.h"
 #include "kernels/random/random_memory.h"
 #include "kernels/runtime/launch.h"
-#include "measure/ladder.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -259,9 +259,8 @@ std::string to_string(const Row& row) {
                         ? fmt::format("; the machine was busy ({})", row.rival->load.to_string())
                         : "");
   if (row.clocks > 0) {
-    text += fmt::format("\n    by marks on the stream {}", human_count(row.rate / row.clocks));
-    if (const double apart = std::abs(row.clocks - 1); apart > kClocksDisagree)
-      text += fmt::format(" ! the clocks disagree by {:.1f} %", 100 * apart);
+    text += "\n    by marks on the stream " + clock_text(row.rate / row.clocks, row.clocks);
+    if (clocks_disagree(row.clocks)) text += ": " + disagreement_text(row.clocks);
   }
   if (row.slowdown > 0)
     text += fmt::format(

@@ -44,15 +44,6 @@ std::vector<MachineRate> machine_rates(const TrainingLadder& training) {
   return rates;
 }
 
-/// True if a cause is in the part of the data path that reading threads handle.
-bool threads_matter(const Diagnosis& diagnosis) {
-  for (const Cause& cause : diagnosis.causes)
-    if (cause.stage.find("decoding") != std::string::npos ||
-        cause.stage.find("reading") != std::string::npos)
-      return true;
-  return false;
-}
-
 DiagnosisReport measure(const DiagnoseArguments& options, RunConfig config) {
   WorkView view;
   TrainingLadder training(std::move(config), view);
@@ -60,19 +51,17 @@ DiagnosisReport measure(const DiagnoseArguments& options, RunConfig config) {
   if (is_terminal(STDERR_FILENO))
     tell(stderr, "measuring for up to {} s\n", options.seconds * (options.sweep ? 2 : 1));
   const auto seconds = static_cast<double>(options.seconds);
-  // Streamed files also need the cold rung and a counterfactual.
+  // The rest is for counterfactuals and, for streamed files, for the cold rung.
   LadderLimits limits;
-  limits.seconds = training.streams() ? 0.6 * seconds : seconds;
+  limits.seconds = training.streams() ? 0.6 * seconds : 0.8 * seconds;
   LadderLimits rest;
   rest.seconds = 0.2 * seconds;
   DiagnosisReport report;
-  const std::vector<Rung> rungs = training.rungs();
-  report.ladder = measure_ladder(rungs, limits);
+  report.ladder = measure_ladder(training.rungs(), limits);
   report.diagnosis = diagnose(report.ladder);
-  if (threads_matter(report.diagnosis)) {
-    const Ladder both = measure_ladder({rungs[rungs.size() - 2], *training.more_threads()}, rest);
-    report.threads = {both.rungs[1].name, both.rungs[1].share, both.rungs[1].share_interval};
-  }
+  report.tried = training.test_causes(report.diagnosis.causes, rest);
+  confirm(report.diagnosis.causes, report.tried);
+  report.files = training.files();
   if (training.streams()) report.cold = training.measure_cold(rest);
   if (options.sweep) {
     LadderLimits all;
@@ -89,13 +78,6 @@ DiagnosisReport measure(const DiagnoseArguments& options, RunConfig config) {
   report.sources = plan.sources;
   report.notes = training.notes();
   return report;
-}
-
-void write(const std::string& path, const std::string& text) {
-  if (path.empty()) return;
-  OutputFile file(path, OutputFile::Mode::replace);
-  file.write(text);
-  file.finish();
 }
 
 int run(const DiagnoseArguments& options) {
@@ -120,8 +102,8 @@ int run(const DiagnoseArguments& options) {
     json["gates"].push_back({{"condition", gate.text()}, {"value", value}, {"failed", fails}});
     if (fails) code = kGateFailed;
   }
-  write(options.json, json.dump(2) + "\n");
-  write(options.html, to_html(report));
+  write_output(options.json, json.dump(2) + "\n");
+  write_output(options.html, to_html(report));
   return code;
 }
 
@@ -136,8 +118,8 @@ Command add_diagnose(CLI::App& parent) {
   constexpr double kDay = 86'400;
   add_whole_option(
       *app, "--seconds", options->seconds, 1, kDay,
-      "time limit of the measurement (default: 60), of which runs with streamed files leave two "
-      "fifths for tests of causes; it ends earlier when all intervals are within 2 %");
+      "time limit of the measurement (default: 60), of which a fifth (two fifths with streamed "
+      "files) is for tests of causes; it ends earlier when all intervals are within 2 %");
   app->add_flag("--sweep", options->sweep,
                 "also measure other batch sizes, threads and batches ahead, for as long again");
   add_output_option(*app, "--json", options->json, "also write the result to this JSON file");

@@ -2,6 +2,7 @@
 
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/io/files.h"
 #include "core/text/text.h"
 #include "train/evaluation/checkpoint_network.h"
 
@@ -33,6 +34,13 @@ void add_output_option(CLI::App& app, const std::string& name, std::string& file
     file = given;
   };
   app.add_option_function<std::string>(name, set, help);
+}
+
+void write_output(const std::string& file, const std::string& text) {
+  if (file.empty()) return;
+  OutputFile output(file, OutputFile::Mode::replace);
+  output.write(text);
+  output.finish();
 }
 
 void add_evaluation_arguments(CLI::App& app, std::string& checkpoint,

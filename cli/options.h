@@ -47,6 +47,9 @@ inline constexpr const char* kTraceHelp =
 void add_output_option(CLI::App& app, const std::string& name, std::string& file,
                        const std::string& help);
 
+/// Writes or replaces the file of such an option; does nothing if it was not given.
+void write_output(const std::string& file, const std::string& text);
+
 /// Adds the arguments `checkpoint` and `settings` of commands that evaluate a network.
 void add_evaluation_arguments(CLI::App& app, std::string& checkpoint,
                               std::vector<std::string>& settings);

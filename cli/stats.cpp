@@ -6,13 +6,15 @@
 #include "core/error.h"
 #include "core/io/files.h"
 #include "core/text/text.h"
-#include "measure/data_profile.h"
+#include "export/preview.h"
+#include "measure/profile_page.h"
 
 #include <nlohmann/json.hpp>
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace wellspring::cli {
 namespace {
@@ -21,10 +23,27 @@ constexpr int kDrift = 5;
 
 struct StatsArguments {
   SampleOptions samples;
-  std::string out;
+  std::string out, html;
   std::optional<std::string> against;
   bool json = false;
 };
+
+/// A sheet of images, or histograms of events by class. None for latents from a file, whose number is
+/// fixed.
+std::vector<ReportPicture> pictures(const StatsArguments& options, std::uint64_t count) {
+  constexpr std::uint64_t kImages = 36;
+  if (options.samples.latents) return {};
+  SampleOptions shown = options.samples;
+  shown.out = options.html;
+  shown.count = count;
+  auto reader = open_samples(shown, usual_profile_samples);
+  if (reader->layout().kind == SampleKind::image && count > kImages) {
+    shown.count = kImages;
+    reader = open_samples(shown, usual_profile_samples);
+  }
+  const Preview picture = preview(*reader);
+  return {{encode_png(picture.image), reader->summary()}};
+}
 
 int run(const StatsArguments& options) {
   if (options.samples.plane)
@@ -34,7 +53,8 @@ int run(const StatsArguments& options) {
   SampleOptions samples = options.samples;
   samples.out = options.out;
   const auto reader = open_samples(samples, usual_profile_samples);
-  if (!options.out.empty()) require_creatable(options.out);
+  for (const std::string& path : {options.out, options.html})
+    if (!path.empty()) require_creatable(path);
   DataProfile profile;
   const bool done = watch("stats", *reader, [&](const auto& progress) {
     profile = profile_of(*reader, stored ? &*stored : nullptr, progress);
@@ -44,11 +64,10 @@ int run(const StatsArguments& options) {
   if (stored) drift = compare(*stored, profile);
   nlohmann::ordered_json json = to_json(profile);
   json["identity"] = reader->identity();
-  if (!options.out.empty()) {
-    OutputFile file(options.out, OutputFile::Mode::replace);
-    file.write(json.dump(2, ' ', /*ensure_ascii=*/true) + "\n");
-    file.finish();
-  }
+  write_output(options.out, json.dump(2, ' ', /*ensure_ascii=*/true) + "\n");
+  if (!options.html.empty())
+    write_output(options.html,
+                 to_html(profile, drift ? &*drift : nullptr, pictures(options, reader->count())));
   if (drift) json["drift"] = to_json(*drift);
   if (options.json)
     tell(stdout, "{}\n", json.dump(2, ' ', /*ensure_ascii=*/true));
@@ -70,6 +89,8 @@ Command add_stats(CLI::App& parent) {
                      "number of samples (default: 4096 images, 20000 events, or all held-out "
                      "samples if they are fewer)");
   add_output_option(*app, "--out", options->out, "write the profile to this JSON file");
+  add_output_option(*app, "--html", options->html,
+                    "also write a page with histograms and pictures of samples to this HTML file");
   app->add_option("--against", options->against,
                   "a profile to compare with; if a column drifts, the exit code is 5");
   app->add_flag("--json", options->json, "print JSON");

@@ -7,6 +7,7 @@
 #include "core/text/text.h"
 #include "train/finished_run.h"
 #include "train/metrics/rates.h"
+#include "train/metrics/run_times.h"
 #include "train/run_length.h"
 #include "train/step/step.h"
 
@@ -46,11 +47,20 @@ void print_line(const std::string& what, const std::string& text) {
 }
 
 void print_throughput(const FinishReport& report, std::int64_t log_every) {
-  if (report.throughput.windows > 0) return print_line("samples/s", rate_text(report.throughput));
+  if (report.throughput.windows > 0) {
+    print_line("samples/s", rate_text(report.throughput));
+    print_line("by wall clock", wall_clock_text(report));
+    return;
+  }
   print_line("samples/s",
              fmt::format("not measured: needs a window of {} (train.log_every) without evaluation "
                          "or checkpoint, after the first window",
                          counted(log_every, "step")));
+}
+
+void print_times(const FinishReport& report) {
+  print_line("time", time_text(report.time));
+  print_line("data", report.input.text);
 }
 
 void print_evaluation(const FinishReport& report) {
@@ -221,15 +231,16 @@ void TrainView::on_finish(const FinishReport& report) {
   }
   if (report.status == RunStatus::finished)
     tell(stdout, "\n{} after {} in {}\n", paint(Colour::green, "finished"),
-         counted(report.step, "step"), human_duration(report.seconds));
+         counted(report.step, "step"), human_duration(report.time.total));
   else
     tell(stdout, "\n{} at step {} of {}, after {}\n", paint(Colour::bold, to_string(report.status)),
          report.step, config_.train.steps,
          report.status == RunStatus::out_of_time
              ? human_duration(report.limited_seconds) + " of training"
-             : human_duration(report.seconds));
+             : human_duration(report.time.total));
   print_evaluation(report);
   print_throughput(report, config_.train.log_every);
+  print_times(report);
   print_files(report);
   report.status == RunStatus::finished ? suggest_next(report) : suggest_higher_limit(report);
 }

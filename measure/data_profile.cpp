@@ -271,14 +271,6 @@ std::string picture(const Histogram& histogram) {
   return "|" + text + "|";
 }
 
-const ColumnDrift* drift_of(const Drift* drift, const std::string& source,
-                            const std::string& column) {
-  if (drift == nullptr) return nullptr;
-  for (const ColumnDrift& one : drift->columns)
-    if (one.source == source && one.column == column) return &one;
-  return nullptr;
-}
-
 }  // namespace
 
 void Histogram::add(double value) {
@@ -395,6 +387,12 @@ bool Drift::drifts() const {
   return !not_compared.empty() || std::ranges::any_of(columns, &ColumnDrift::drifts);
 }
 
+const ColumnDrift* Drift::find(const std::string& source, const std::string& column) const {
+  for (const ColumnDrift& one : columns)
+    if (one.source == source && one.column == column) return &one;
+  return nullptr;
+}
+
 Drift compare(const DataProfile& stored, const DataProfile& now) {
   Drift drift;
   std::vector<std::pair<const ColumnProfile*, const ColumnProfile*>> pairs;
@@ -468,7 +466,9 @@ std::string to_text(const DataProfile& profile, const Drift* drift) {
         row.push_back(column.values > 0 ? fmt::format("{:.5g}", value) : "-");
       row.push_back(std::to_string(column.not_finite));
       row.push_back(picture(column.histogram));
-      if (const ColumnDrift* one = drift_of(drift, source.name, column.name))
+      const ColumnDrift* const one =
+          drift == nullptr ? nullptr : drift->find(source.name, column.name);
+      if (one != nullptr)
         row.insert(row.end(),
                    {fmt::format("{:.4f}", one->distance), fmt::format("{:.4f}", one->threshold),
                     one->drifts() ? "YES" : "no"});

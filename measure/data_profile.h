@@ -73,6 +73,8 @@ struct Drift {
   std::vector<ColumnDrift> columns;
   std::vector<std::string> not_compared;  ///< columns of only one profile, or with different bins
   bool drifts() const;                    ///< a column drifts, or was not compared
+  /// Null: it was not compared.
+  const ColumnDrift* find(const std::string& source, const std::string& column) const;
 };
 
 /// Compares columns of the same name, of sources of the same name, or of the only sources. It is the

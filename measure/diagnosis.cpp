@@ -1,23 +1,12 @@
 #include "measure/diagnosis.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 
 namespace wellspring {
 namespace {
 
 constexpr double kHeadroom = 1.25;  ///< least rate of the data path over the ceiling
 constexpr double kExplained = 0.5;  ///< least share of the lost time that the data path takes
-
-InputBound judge(const std::optional<Interval>& lost) {
-  if (!lost) return InputBound::inconclusive;
-  if (lost->high < kModerately) return InputBound::not_bound;
-  if (lost->low >= kHighly) return InputBound::highly;
-  if (lost->low >= kModerately && lost->high < kHighly) return InputBound::moderately;
-  return InputBound::inconclusive;
-}
 
 /// `value` of each turn.
 template <class Value>
@@ -50,18 +39,7 @@ std::vector<Cause> causes_of(const Ladder& ladder) {
 }  // namespace
 
 std::string verdict_text(const Diagnosis& diagnosis) {
-  constexpr std::array kWords = {"not", "moderately", "highly"};
-  if (diagnosis.bound != InputBound::inconclusive) {
-    constexpr std::array kLoud = {"NOT", "MODERATELY", "HIGHLY"};
-    return fmt::format("{} input-bound", kLoud.at(static_cast<std::size_t>(diagnosis.bound)));
-  }
-  if (!diagnosis.lost_interval)
-    return fmt::format("INCONCLUSIVE: an interval needs {} turns", kFewestForInterval);
-  const auto word = [&](double lost) {
-    return kWords.at(lost < kModerately ? 0 : lost < kHighly ? 1 : 2);
-  };
-  return fmt::format("INCONCLUSIVE: between {} and {} input-bound",
-                     word(diagnosis.lost_interval->low), word(diagnosis.lost_interval->high));
+  return input_text(diagnosis.bound, diagnosis.lost_interval, "turns");
 }
 
 Diagnosis diagnose(const Ladder& ladder) {
@@ -75,7 +53,7 @@ Diagnosis diagnose(const Ladder& ladder) {
       by_turn(ladder, [&](std::size_t t) { return ceiling.rates[t] / configured.rates[t]; });
   result.speed_up = spread_of(speed_ups).median;
   result.speed_up_interval = median_interval(speed_ups);
-  result.bound = judge(result.lost_interval);
+  result.bound = judge_input(result.lost_interval);
   result.lost_seconds = 1 / configured.rate - 1 / ceiling.rate;
   for (const RungResult& rung : ladder.rungs)
     if (rung.apart) result.data_seconds = 1 / rung.rate;
@@ -88,6 +66,39 @@ Diagnosis diagnose(const Ladder& ladder) {
         result.bound == InputBound::not_bound && 1 / result.data_seconds < kHeadroom * ceiling.rate;
   }
   return result;
+}
+
+std::vector<std::string> stages_of(const Cause& cause) {
+  std::vector<std::string> stages;
+  std::string text = cause.stage;
+  for (const std::string separator : {", ", " and "})
+    for (std::size_t at = 0; (at = text.find(separator, at)) != std::string::npos;)
+      text.replace(at, separator.size(), "\n");
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    stages.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return stages;
+}
+
+bool Counterfactual::tests(const Cause& cause) const {
+  return std::ranges::any_of(stages_of(cause), [&](const std::string& stage) {
+    return std::ranges::find(stages, stage) != stages.end();
+  });
+}
+
+void confirm(std::vector<Cause>& causes, const std::vector<Counterfactual>& tried) {
+  for (Cause& cause : causes) {
+    const bool helped = std::ranges::any_of(
+        tried, [&](const Counterfactual& one) { return one.tests(cause) && one.helps(); });
+    const bool all_tested = std::ranges::all_of(stages_of(cause), [&](const std::string& stage) {
+      return std::ranges::any_of(tried, [&](const Counterfactual& one) {
+        return one.interval && std::ranges::find(one.stages, stage) != one.stages.end();
+      });
+    });
+    cause.confirmed = helped || (cause.confirmed && !all_tested);
+  }
 }
 
 }  // namespace wellspring

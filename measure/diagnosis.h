@@ -2,18 +2,14 @@
 // `diagnose`; pure functions; host only.
 #pragma once
 
+#include "core/measure/input_bound.h"
 #include "measure/ladder.h"
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace wellspring {
-
-/// The words and limits of TensorFlow's profiler: below 5 %, from 5 to 20 %, above.
-enum class InputBound : std::uint8_t { not_bound, moderately, highly, inconclusive };
-inline constexpr double kModerately = 0.05, kHighly = 0.20;
 
 /// A stage that slows the step, with its share of the ceiling's rate.
 struct Cause {
@@ -22,8 +18,19 @@ struct Cause {
   Interval interval;
   double gain = 0;     ///< rate without this drop and the drops below it, over the configured rate
   bool level = false;  ///< its interval overlaps that of the cause before it: their order is open
-  /// By the data path alone: see Diagnosis::data_seconds.
+  /// By the data path alone, see Diagnosis::data_seconds, or by counterfactuals, see confirm().
   bool confirmed = true;
+};
+
+/// The configuration against itself with less work in some stages.
+struct Counterfactual {
+  std::string what;                 ///< "half of the rows decoded in memory"
+  std::vector<std::string> stages;  ///< "decoding"
+  double gain = 1;                  ///< rate over the configured one, median over the turns
+  std::optional<Interval> interval = {};
+  bool helps() const { return interval && interval->low > 1 && gain >= 1 + kModerately; }
+  /// True if it changes a stage of this cause. A cause may have several: "copying, decoding".
+  bool tests(const Cause& cause) const;
 };
 
 struct Diagnosis {
@@ -49,5 +56,11 @@ std::string verdict_text(const Diagnosis& diagnosis);
 /// least 5 % of the ceiling, ranked as in the published method (drop of the rate between neighbouring
 /// rungs) and kept only if their interval excludes 0.
 Diagnosis diagnose(const Ladder& ladder);
+
+/// A cause is confirmed if one of its counterfactuals helps, and refuted if each of its stages has
+/// counterfactuals and none helps. Otherwise the data path alone decides.
+void confirm(std::vector<Cause>& causes, const std::vector<Counterfactual>& tried);
+/// The stages of a cause: "decoding" and "reading files" of "decoding, reading files".
+std::vector<std::string> stages_of(const Cause& cause);
 
 }  // namespace wellspring

@@ -1,6 +1,7 @@
 #include "measure/diagnosis_report.h"
 
 #include "core/measure/ceiling_json.h"
+#include "core/measure/clocks.h"
 #include "core/text/text.h"
 #include "measure/table.h"
 #include "train/report/chart.h"
@@ -10,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include <array>
-#include <cmath>
 
 namespace wellspring {
 namespace {
@@ -37,16 +37,15 @@ constexpr std::array kColumns = {"rung",          "samples/s",    "+-",
 using Cells = std::vector<std::string>;
 
 Cells cells_of(const RungResult& rung) {
-  return {
-      rung.stage.empty() ? rung.name : rung.name + " (+ " + rung.stage + ")",
-      human_count(rung.samples_per_second()),
-      spread_text(rung),
-      human_count(rung.samples_per_second() * rung.clocks) + (rung.clocks_disagree() ? " !" : ""),
-      fmt::format("{:.3g}", 1e3 * rung.p50),
-      fmt::format("{:.3g}", 1e3 * rung.p99),
-      percent(rung.wait),
-      rung.bytes > 0 ? human_count(rung.bytes_per_second()) : "-",
-      rung.apart ? "-" : percent(rung.share)};
+  return {rung.stage.empty() ? rung.name : rung.name + " (+ " + rung.stage + ")",
+          human_count(rung.samples_per_second()),
+          spread_text(rung),
+          clock_text(rung.samples_per_second() * rung.clocks, rung.clocks),
+          fmt::format("{:.3g}", 1e3 * rung.p50),
+          fmt::format("{:.3g}", 1e3 * rung.p99),
+          percent(rung.wait),
+          rung.bytes > 0 ? human_count(rung.bytes_per_second()) : "-",
+          rung.apart ? "-" : percent(rung.share)};
 }
 
 /// All rungs; cold files are the last.
@@ -86,12 +85,19 @@ nlohmann::ordered_json json_of(const MachineRate& rate) {
 std::string cause_text(const Cause& cause) {
   return fmt::format(
       "{}: costs {} of the ceiling{}; without it and the stages below it, the step is {:.2f} times "
-      "as fast{}{}",
+      "as fast{}",
       cause.stage, percent(cause.drop), between(cause.interval, 100, 1), cause.gain,
-      cause.level ? "; level with the cause before" : "",
-      cause.confirmed ? ""
-                      : "; NOT confirmed: the data path alone is faster than the "
-                        "time that the step loses, so they compete for processors");
+      cause.level ? "; level with the cause before" : "");
+}
+
+/// "confirms decoding", "does not help".
+std::string confirmed_text(const DiagnosisReport& report, const Counterfactual& tried) {
+  if (!tried.interval) return "too few turns to tell";
+  if (!tried.helps()) return "does not help";
+  std::string text;
+  for (const Cause& cause : report.diagnosis.causes)
+    if (tried.tests(cause)) text += (text.empty() ? "confirms " : "; ") + cause.stage;
+  return text;
 }
 
 /// The sentences between the table and the advice.
@@ -107,13 +113,18 @@ std::vector<std::string> findings(const DiagnosisReport& report) {
         fmt::format("A batch takes {:.3g} ms of the data path alone; the step loses "
                     "{:.3g} ms to it.",
                     1e3 * diagnosis.data_seconds, 1e3 * diagnosis.lost_seconds));
-  for (std::size_t i = 0; i < diagnosis.causes.size(); ++i)
-    lines.push_back(fmt::format("Cause {}: {}", i + 1, cause_text(diagnosis.causes[i])));
-  if (report.threads)
-    lines.push_back(fmt::format(
-        "Tried: {}: {:.2f} times as fast{}: {}.", report.threads->what, report.threads->gain,
-        between(report.threads->interval, 1, 2),
-        report.threads->helps() ? "threads are the limit" : "more threads do not help"));
+  int number = 0;
+  for (const Cause& cause : diagnosis.causes)
+    lines.push_back((cause.confirmed ? fmt::format("Cause {}: ", ++number) : "NOT confirmed: ") +
+                    cause_text(cause));
+  if (std::ranges::any_of(diagnosis.causes, [](const Cause& cause) { return !cause.confirmed; }))
+    lines.push_back(
+        "A cause is not confirmed if less of its work does not help, or if the data path alone is "
+        "faster than the time that the step loses: then data path and step compete for "
+        "processors.");
+  for (const Counterfactual& tried : report.tried)
+    lines.push_back(fmt::format("Tried: {}: {:.2f} times as fast{}: {}", tried.what, tried.gain,
+                                between(tried.interval, 1, 2), confirmed_text(report, tried)));
   if (diagnosis.tipping_point)
     lines.push_back(
         "Tipping point: the data path alone is less than a quarter faster than the "
@@ -132,11 +143,8 @@ std::vector<std::string> caveats(const DiagnosisReport& report) {
   if (report.ladder.load.busy())
     lines.push_back("the machine was busy: " + report.ladder.load.to_string());
   for (const RungResult& rung : rungs_of(report))
-    if (rung.clocks_disagree())
-      lines.push_back(
-          fmt::format("'{}': the host's clock and the marks on the stream give rates "
-                      "that differ by {}",
-                      rung.name, percent(std::abs(rung.clocks - 1))));
+    if (clocks_disagree(rung.clocks))
+      lines.push_back(fmt::format("'{}': {}", rung.name, disagreement_text(rung.clocks)));
   if (report.cold)
     lines.push_back(report.cold->rung
                         ? "'as configured' has its files in the page cache; the first epoch, and "
@@ -145,36 +153,6 @@ std::vector<std::string> caveats(const DiagnosisReport& report) {
   if (report.diagnosis.causes.size() > 1)
     lines.push_back("stages overlap: fixing one cause alone gains at most its drop");
   return lines;
-}
-
-/// Rows of all streamed sources, in bytes.
-std::uint64_t streamed_bytes(const DiagnosisReport& report) {
-  double bytes = 0;
-  for (const PlanReport::Input& source : report.sources)
-    if (source.streamed) bytes += source.bytes;
-  return static_cast<std::uint64_t>(bytes);
-}
-
-std::string remedy(const DiagnosisReport& report, const std::string& stage) {
-  if (report.sources.empty())
-    return "load with more worker processes or threads, load further ahead, or cache what this "
-           "stage makes";
-  const auto has = [&](const char* word) { return stage.find(word) != std::string::npos; };
-  const std::string bytes = human_bytes(streamed_bytes(report));
-  if (has("copying")) return "keep the rows on the device: storage: resident (" + bytes + ")";
-  if (has("decoding"))
-    return "keep decoded rows in host memory: cache: decoded (" + bytes +
-           "), or store them as .npy";
-  if (has("reading")) {
-    const bool encoded =
-        report.sources.end() != std::ranges::find_if(report.sources, &PlanReport::Input::encoded);
-    return encoded ? "keep the files in host memory: cache: encoded"
-                   : "keep the rows in host memory: cache: decoded (" + bytes + ")";
-  }
-  if (has("generation"))
-    return "make the samples on a faster device, or with cheaper parameters (wellspring bench "
-           "generators)";
-  return "use fewer augmentations";
 }
 
 template <class Lines>
@@ -208,30 +186,6 @@ nlohmann::ordered_json json_of(const RungResult& rung) {
 }
 
 }  // namespace
-
-std::vector<std::string> advice(const DiagnosisReport& report) {
-  std::vector<std::string> lines;
-  for (const Cause& cause : report.diagnosis.causes)
-    lines.push_back(
-        fmt::format("{}: {}; expect up to {:.2f} times the rate, {} samples/s", cause.stage,
-                    remedy(report, cause.stage), cause.gain,
-                    human_count(report.ladder.configured().samples_per_second() * cause.gain)));
-  if (report.threads && report.threads->helps())
-    lines.push_back(fmt::format("threads: of the source: {}, {:.2f} times the rate",
-                                report.threads->what, report.threads->gain));
-  return lines;
-}
-
-const RungResult& best_of_sweep(const Ladder& sweep) {
-  const RungResult& configured = sweep.rungs.front();
-  const RungResult* best = &configured;
-  for (const RungResult& rung : sweep.rungs)
-    if (rung.interval && configured.interval &&
-        rung.interval->low * rung.samples > configured.interval->high * configured.samples &&
-        rung.samples_per_second() > best->samples_per_second())
-      best = &rung;
-  return *best;
-}
 
 std::string to_text(const DiagnosisReport& report) {
   std::string text = fmt::format("{}\n{}\n\n", report.title, report.lead);
@@ -285,16 +239,16 @@ nlohmann::ordered_json to_json(const DiagnosisReport& report) {
     for (const RungResult& rung : report.sweep->rungs) json["sweep"].push_back(json_of(rung));
     json["sweep_best"] = best_of_sweep(*report.sweep).name;
   }
-  if (report.threads)
-    json["counterfactual"] = {{"what", report.threads->what},
-                              {"gain", report.threads->gain},
-                              {"interval", to_json(report.threads->interval)}};
+  for (const Counterfactual& tried : report.tried)
+    json["counterfactuals"].push_back({{"what", tried.what},
+                                       {"stages", tried.stages},
+                                       {"gain", tried.gain},
+                                       {"interval", to_json(tried.interval)},
+                                       {"helps", tried.helps()}});
   return json;
 }
 
 std::string to_html(const DiagnosisReport& report) {
-  constexpr const char* kBar =
-      "<div style=\"background:#3b7dd8;height:.9em;width:{:.1f}%;min-width:1px\"></div>";
   std::string body =
       fmt::format("<h2>{}</h2>\n<p>Data cost {} of the rate{}.</p>\n",
                   html_escape(verdict_text(report.diagnosis)), percent(report.diagnosis.lost),
@@ -310,7 +264,7 @@ std::string to_html(const DiagnosisReport& report) {
   const auto table = [&](const char* title, const std::vector<RungResult>& rungs) {
     body += fmt::format("<h2>{}</h2>\n<div class=\"scroll\"><table>\n<tr>", title);
     for (const char* column : kColumns) body += fmt::format("<th>{}</th>", html_escape(column));
-    body += "<th style=\"min-width:12em\"></th></tr>\n";
+    body += bar_heading() + "</tr>\n";
     double most = 0;
     for (const RungResult& rung : rungs)
       if (!rung.apart) most = std::max(most, rung.samples_per_second());
@@ -320,8 +274,7 @@ std::string to_html(const DiagnosisReport& report) {
       for (std::size_t c = 0; c < cells.size(); ++c)
         body +=
             fmt::format("<td{}>{}</td>", c > 0 ? " class=\"number\"" : "", html_escape(cells[c]));
-      const double length = rung.apart ? 0 : 100 * rung.samples_per_second() / most;
-      body += "<td>" + fmt::format(kBar, length) + "</td></tr>\n";
+      body += bar_cell(rung.apart ? 0 : rung.samples_per_second() / most) + "</tr>\n";
     }
     body += "</table></div>\n";
   };

@@ -21,28 +21,22 @@ struct MachineRate {
   std::string reason = {};     ///< without a rate
 };
 
-/// The configuration against itself with one change.
-struct Counterfactual {
-  std::string what;  ///< "twice the reading threads"
-  double gain = 1;   ///< rate over the configured one, median over the turns
-  std::optional<Interval> interval;
-  bool helps() const { return interval && interval->low > 1 && gain >= 1 + kModerately; }
-};
-
 struct DiagnosisReport {
   std::string title;  ///< name of the configuration
   std::string lead;   ///< device, precision, model, batch
   Ladder ladder;
   Diagnosis diagnosis;
-  std::optional<Counterfactual> threads;  ///< only if a cause is in the streamed data path
-  std::optional<ColdFiles> cold;          ///< only for streamed files
-  std::optional<Ladder> sweep;            ///< from TrainingLadder::sweep
+  std::vector<Counterfactual> tried;  ///< from TrainingLadder::test_causes
+  std::optional<ColdFiles> cold;      ///< only for streamed files
+  std::optional<FileCount> files;     ///< the same
+  std::optional<Ladder> sweep;        ///< from TrainingLadder::sweep
   std::vector<MachineRate> machine;
   std::vector<PlanReport::Input> sources;  ///< a configuration's; empty: a loader of other programs
   std::vector<std::string> notes;
 };
 
-/// Remedies, the largest expected gain first, as sentences.
+/// Remedies of confirmed causes, with expected gain and memory; then of cold files, and what a sweep has
+/// found.
 std::vector<std::string> advice(const DiagnosisReport& report);
 /// The rung of a sweep with the most samples per second whose interval is above that of the
 /// configuration; otherwise the configuration.

@@ -97,15 +97,12 @@ struct Measured {
       shares.push_back(rates[i] * rung.samples / (first.rates[i] * first.rung.samples));
     result.share = spread_of(shares).median;
     result.share_interval = median_interval(shares);
+    result.memory = rung.memory;
     return result;
   }
 };
 
 }  // namespace
-
-bool RungResult::clocks_disagree() const {
-  return std::abs(clocks - 1) > kClocksDisagree;
-}
 
 const RungResult& Ladder::configured() const {
   return *std::find_if(rungs.rbegin(), rungs.rend(),

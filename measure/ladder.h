@@ -26,6 +26,7 @@ struct Rung {
   double samples = 1;      ///< per step
   double bytes = 0;        ///< data per step; 0: unknown
   bool apart = false;      ///< measured with the others, but not part of the ladder: data alone
+  double memory = 0;       ///< bytes of device memory that it reserves; 0: unknown
   /// Runs this number of steps and returns their times. May run further steps before them.
   std::function<StepTimes(std::int64_t)> run = {};
 };
@@ -48,18 +49,15 @@ struct RungResult {
   std::optional<Interval> interval;  ///< 95 % interval of the median, see median_interval
   double p50 = 0, p99 = 0;           ///< seconds of a step, over the steps of all turns
   double wait = 0;                   ///< share of the time that steps waited for their data
-  /// Rate by the host's clock over the rate by the marks on the stream: see kClocksDisagree.
+  /// Rate by the host's clock over the rate by the marks on the stream: see core/measure/clocks.h.
   double clocks = 1;
   double share = 0;  ///< samples/s over the first rung: median over the turns
   std::optional<Interval> share_interval = {};
+  double memory = 0;  ///< see Rung
 
   double samples_per_second() const { return rate * samples; }
   double bytes_per_second() const { return rate * bytes; }
-  bool clocks_disagree() const;
 };
-
-/// Rates by the two clocks that differ by more are flagged.
-inline constexpr double kClocksDisagree = 0.02;
 
 struct Ladder {
   std::vector<RungResult> rungs;

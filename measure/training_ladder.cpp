@@ -81,7 +81,8 @@ bool TrainingLadder::streams() const {
   return std::ranges::any_of(plan().sources, &PlanReport::Input::streamed);
 }
 
-RunConfig TrainingLadder::streamed_as(Storage storage, std::optional<RowForm> cache) const {
+RunConfig TrainingLadder::streamed_as(Storage storage, std::optional<RowForm> cache,
+                                      double fraction) const {
   RunConfig config = config_;
   for (std::size_t k = 0; k < config.data.sources.size(); ++k) {
     if (!plan().sources[k].streamed) continue;
@@ -89,7 +90,8 @@ RunConfig TrainingLadder::streamed_as(Storage storage, std::optional<RowForm> ca
     spec.storage = storage;
     spec.cache.clear();
     if (cache)
-      spec.cache.push_back({.form = plan().sources[k].encoded ? *cache : RowForm::decoded});
+      spec.cache.push_back(
+          {.form = plan().sources[k].encoded ? *cache : RowForm::decoded, .fraction = fraction});
   }
   return config;
 }
@@ -105,13 +107,7 @@ void TrainingLadder::add_cached() {
   }
   const auto add = [&](std::unique_ptr<Trainer>& to, Storage storage, std::optional<RowForm> cache,
                        const char* where, std::uint64_t available) {
-    if (bytes > static_cast<double>(available) / 2) {
-      notes_.push_back(
-          fmt::format("skipped the rung with rows {}: they need {}, but only {} are free", where,
-                      human_bytes(static_cast<std::uint64_t>(bytes)), human_bytes(available)));
-      return;
-    }
-    to = trainer(streamed_as(storage, cache));
+    if (fits(bytes, available, where)) to = trainer(streamed_as(storage, cache));
   };
   const Device device = Device::parse(config_.device);
   add(resident_, Storage::resident, {}, "on the device", describe(device).memory_bytes);
@@ -120,6 +116,15 @@ void TrainingLadder::add_cached() {
   if (encoded)
     add(encoded_, Storage::streamed, RowForm::encoded, "in host memory as encoded",
         host_memory().available_bytes);
+}
+
+/// False, with a note, if rows need more than half of the memory.
+bool TrainingLadder::fits(double bytes, std::uint64_t available, const std::string& where) {
+  if (bytes <= static_cast<double>(available) / 2) return true;
+  notes_.push_back(fmt::format("skipped the rung with rows {}: they need {}, but only {} are free",
+                               where, human_bytes(static_cast<std::uint64_t>(bytes)),
+                               human_bytes(available)));
+  return false;
 }
 
 Rung TrainingLadder::rung(std::string name, std::string stage, Trainer& trainer,
@@ -133,6 +138,7 @@ Rung TrainingLadder::rung(std::string name, std::string stage, Trainer& trainer,
   Rung rung{std::move(name), std::move(stage), static_cast<double>(trainer.plan().batch)};
   if (part != TimedPart::without_data) rung.bytes = rung.samples * plan().sample_bytes;
   rung.apart = part == TimedPart::data_alone;
+  rung.memory = trainer.plan().memory;
   rung.run = [&trainer, part, ahead](std::int64_t steps) {
     wait_until_idle();
     if (ahead > 0) trainer.time_steps(static_cast<std::uint64_t>(ahead), part);
@@ -143,12 +149,18 @@ Rung TrainingLadder::rung(std::string name, std::string stage, Trainer& trainer,
 
 /// The stages of a step whose rows are on the device.
 std::string TrainingLadder::device_stage() const {
-  const auto& sources = config_.data.sources;
-  const auto made = std::ranges::count_if(
-      sources, [](const auto& source) { return source.spec.kind == SourceKind::generator; });
-  if (made == 0) return "augmentation";
-  return made == static_cast<std::ptrdiff_t>(sources.size()) ? "generation"
-                                                             : "generation and augmentation";
+  const bool generates = std::ranges::any_of(config_.data.sources, [](const SourceConfig& source) {
+    return source.spec.kind == SourceKind::generator;
+  });
+  std::string stage = generates ? "generation" : "";
+  if (augments()) stage += stage.empty() ? "augmentation" : " and augmentation";
+  return stage.empty() ? "gathering rows" : stage;
+}
+
+bool TrainingLadder::augments() const {
+  return std::ranges::any_of(config_.data.sources, [](const SourceConfig& source) {
+    return !source.augmentations.list.empty();
+  });
 }
 
 std::vector<Rung> TrainingLadder::rungs() {
@@ -174,15 +186,63 @@ std::int64_t TrainingLadder::reading_threads_of(const SourceSpec& spec) const {
   return reading_threads(spec.threads > 0 ? spec.threads : config_.threads);
 }
 
-std::optional<Rung> TrainingLadder::more_threads() {
-  if (!streams()) return std::nullopt;
-  if (!more_threads_) {
-    RunConfig config = config_;
-    for (SourceConfig& source : config.data.sources)
+std::vector<Counterfactual> TrainingLadder::test_causes(const std::vector<Cause>& causes,
+                                                        LadderLimits limits) {
+  if (causes.empty()) return {};
+  std::vector<std::unique_ptr<Trainer>> trainers;
+  std::vector<Counterfactual> tried;
+  std::vector<Rung> rungs = {rung("as configured", "", *configured_)};
+  const auto add = [&](const char* what, std::vector<std::string> stages, const RunConfig& config) {
+    const Counterfactual counterfactual{.what = what, .stages = std::move(stages)};
+    if (std::ranges::none_of(causes,
+                             [&](const Cause& cause) { return counterfactual.tests(cause); }))
+      return;
+    try {
+      trainers.push_back(trainer(config));
+    } catch (const Error& error) {  // such as images that only a crop brings to their size
+      if (error.kind() != ErrorKind::config) throw;
+      const std::string text = error.what();
+      notes_.push_back(fmt::format("not tried: {}: {}", what, text.substr(0, text.find('\n'))));
+      return;
+    }
+    rungs.push_back(rung(what, "", *trainers.back()));
+    tried.push_back(counterfactual);
+  };
+  if (streams()) {
+    RunConfig threads = config_;
+    for (SourceConfig& source : threads.data.sources)
       source.spec.threads = 2 * reading_threads_of(source.spec);
-    more_threads_ = trainer(config);
+    add("twice the reading threads", {"decoding", "reading files"}, threads);
+    double bytes = 0;
+    for (const PlanReport::Input& source : plan().sources)
+      bytes += source.streamed ? source.bytes : 0;
+    const bool encoded = std::ranges::any_of(plan().sources, &PlanReport::Input::encoded);
+    const bool cached = std::ranges::any_of(config_.data.sources, [](const SourceConfig& source) {
+      return !source.spec.cache.empty();
+    });
+    if (!cached && fits(bytes / 2, host_memory().available_bytes, "half in host memory")) {
+      if (encoded)
+        add("half of the rows decoded in memory", {"decoding"},
+            streamed_as(Storage::streamed, RowForm::decoded, 0.5));
+      add("half of the rows in memory as they are stored", {"reading files"},
+          streamed_as(Storage::streamed, RowForm::encoded, 0.5));
+    }
   }
-  return rung("twice the reading threads", "", *more_threads_);
+  if (augments()) {
+    RunConfig plain = config_;
+    for (SourceConfig& source : plain.data.sources) {
+      source.augmentations.list.clear();
+      source.augmentations.groups.clear();
+    }
+    add("no augmentation", {"augmentation"}, plain);
+  }
+  if (tried.empty()) return tried;
+  const Ladder ladder = measure_ladder(rungs, limits);
+  for (std::size_t i = 0; i < tried.size(); ++i) {
+    tried[i].gain = ladder.rungs[i + 1].share;
+    tried[i].interval = ladder.rungs[i + 1].share_interval;
+  }
+  return tried;
 }
 
 std::vector<Rung> TrainingLadder::sweep() {
@@ -220,6 +280,18 @@ std::vector<std::filesystem::path> TrainingLadder::streamed_files() const {
     if (plan().sources[k].streamed)
       for (auto& file : files_below(config_.resolve(config_.data.sources[k].spec.path)))
         files.push_back(std::move(file));
+  return files;
+}
+
+std::optional<FileCount> TrainingLadder::files() const {
+  if (!streams()) return std::nullopt;
+  FileCount files;
+  for (const std::filesystem::path& file : streamed_files()) {
+    std::error_code unknown;  // then its bytes are not counted
+    const std::uintmax_t bytes = std::filesystem::file_size(file, unknown);
+    ++files.count;
+    if (!unknown) files.bytes += bytes;
+  }
   return files;
 }
 

@@ -2,12 +2,14 @@
 // `diagnose`; host only.
 #pragma once
 
+#include "measure/diagnosis.h"
 #include "measure/ladder.h"
 #include "measure/page_cache.h"
 #include "train/config/run_config.h"
 #include "train/metrics/observer.h"
 #include "train/trainer.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -22,6 +24,11 @@ struct ColdFiles {
   std::string reason;              ///< why not
 };
 
+/// Files of a data set.
+struct FileCount {
+  std::uint64_t count = 0, bytes = 0;
+};
+
 class TrainingLadder {
  public:
   /// Builds one trainer for each way to store the rows. Evaluates nothing and writes nothing;
@@ -31,8 +38,10 @@ class TrainingLadder {
 
   /// From resident batches to the configuration, and the data path alone. Valid while this lives.
   std::vector<Rung> rungs();
-  /// The same rung as the last one, with twice the reading threads; nullopt if nothing is streamed.
-  std::optional<Rung> more_threads();
+  /// Changes that reduce the work of one stage, as far as the causes need and the configuration
+  /// allows: twice the reading threads, half of the rows in memory (decoded, or as they are stored),
+  /// no augmentation. Measures them together with the configuration.
+  std::vector<Counterfactual> test_causes(const std::vector<Cause>& causes, LadderLimits limits);
   /// The configuration as it is, then with half and twice its batch size and threads and, if rows are
   /// streamed, its reading threads and batches ahead. Each rung is named after its setting.
   std::vector<Rung> sweep();
@@ -45,6 +54,8 @@ class TrainingLadder {
 
   const RunConfig& config() const { return config_; }
   const PlanReport& plan() const { return configured_->plan(); }
+  /// Number and size of the streamed files; nullopt if nothing is streamed.
+  std::optional<FileCount> files() const;
   /// Rungs that were left out and why, and what the schedule became.
   const std::vector<std::string>& notes() const { return notes_; }
   bool streams() const;
@@ -52,18 +63,21 @@ class TrainingLadder {
  private:
   std::unique_ptr<Trainer> trainer(const RunConfig& config, int kept_batches = 0) const;
   /// The configuration with these settings of the sources that `configured_` streams.
-  RunConfig streamed_as(Storage storage, std::optional<RowForm> cache) const;
+  /// `fraction`: of the rows, in the cache.
+  RunConfig streamed_as(Storage storage, std::optional<RowForm> cache, double fraction = 1) const;
   void add_cached();
   Rung rung(std::string name, std::string stage, Trainer& trainer,
             TimedPart part = TimedPart::whole) const;
   std::string device_stage() const;
+  bool augments() const;
+  bool fits(double bytes, std::uint64_t available, const std::string& where);
   std::vector<std::filesystem::path> streamed_files() const;
   std::int64_t reading_threads_of(const SourceSpec& spec) const;
 
   std::vector<std::string> notes_;  // before config_, whose initialisation adds notes
   RunConfig config_;
   TrainObserver& observer_;
-  std::unique_ptr<Trainer> configured_, resident_, decoded_, encoded_, more_threads_;
+  std::unique_ptr<Trainer> configured_, resident_, decoded_, encoded_;
   std::vector<std::unique_ptr<Trainer>> swept_;
 };
 

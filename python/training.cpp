@@ -51,10 +51,11 @@ Json to_json(const FinishReport& report) {
   Json object = {{"kind", "finish"},
                  {"status", name_of(report.status)},
                  {"step", report.step},
-                 {"seconds", report.seconds},
+                 {"seconds", report.time.total},
                  {"folder", report.folder.string()}};
   if (report.throughput.windows > 0)
     object["samples_per_second"] = report.throughput.samples_per_second;
+  object["input"] = report.input.text;
   if (report.checkpoint) object["checkpoint"] = report.checkpoint->path.string();
   if (report.evaluation) object["evaluation"] = Json::parse(to_line(*report.evaluation));
   return object;

@@ -68,6 +68,7 @@ void describe_run(PlanReport& plan, const RunConfig& config, const RunContext& c
   plan.steps = static_cast<std::uint64_t>(config.train.steps);
   plan.activations = task.network().memory_summary();
   plan.memory_table = context.memory.table();
+  plan.memory = static_cast<double>(context.memory.total_bytes(MemorySpace::device));
   double sum = 0;
   for (const double weight : config.data.schedule.front().weights) sum += weight;
   for (int i = 0; i < mixture.size(); ++i) {
@@ -78,7 +79,9 @@ void describe_run(PlanReport& plan, const RunConfig& config, const RunContext& c
         {source.name(), source.summary(), config.data.sources[k].spec.head,
          config.data.schedule.front().weights[k] / sum, source.streams(),
          source.streams() && rows->encoded(),
-         rows == nullptr ? 0.0 : static_cast<double>(rows->size() * rows->layout().bytes())});
+         rows == nullptr ? 0.0 : static_cast<double>(rows->size() * rows->layout().bytes()),
+         rows == nullptr || !config.data.sources[k].augmentations.list.empty() ||
+             config.data.mix.on()});
   }
 }
 

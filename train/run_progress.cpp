@@ -3,19 +3,33 @@
 #include "core/signals.h"
 #include "train/metrics/rates.h"
 
+#include <numeric>
+
 namespace wellspring {
 
 void RunClock::start() {
   began_ = checkpointed_ = Clock::now();
-  other_seconds_ = 0;
+  paused_ = {};
 }
 
-void RunClock::exclude(Clock::time_point begin) {
-  other_seconds_ += seconds_since(begin);
+void RunClock::exclude(Clock::time_point begin, Pause pause) {
+  paused_[static_cast<std::size_t>(pause)] += seconds_since(begin);
 }
 
 double RunClock::training_seconds() const {
-  return seconds_since(began_) - other_seconds_;
+  return spent().training;
+}
+
+RunTime RunClock::spent() const {
+  const auto paused = [this](Pause pause) { return paused_[static_cast<std::size_t>(pause)]; };
+  RunTime time;
+  time.total = seconds_since(began_);
+  time.training = time.total - std::accumulate(paused_.begin(), paused_.end(), 0.0);
+  time.start = paused(Pause::start);
+  time.evaluations = paused(Pause::evaluation);
+  time.checkpoints = paused(Pause::checkpoint);
+  time.pictures = paused(Pause::picture);
+  return time;
 }
 
 bool RunClock::checkpoint_due() const {

@@ -5,10 +5,16 @@
 #include "train/metrics/observer.h"
 #include "train/step/run_context.h"
 
+#include <array>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 
 namespace wellspring {
+
+/// Work of a process other than training.
+enum class Pause : std::uint8_t { start, evaluation, checkpoint, picture };
 
 /// Training time is the time that is spent on steps.
 class RunClock {
@@ -22,7 +28,7 @@ class RunClock {
   /// Starts the clock of this process.
   void start();
   /// Excludes the time since `begin`, which was not spent on steps.
-  void exclude(Clock::time_point begin);
+  void exclude(Clock::time_point begin, Pause pause);
   /// Adds the training time of earlier processes.
   void resume(double training_seconds) { earlier_seconds_ = training_seconds; }
   /// Restarts the time until the next checkpoint.
@@ -31,6 +37,8 @@ class RunClock {
   Clock::time_point began() const { return began_; }
   /// Training time of this process, and of all processes of the run.
   double training_seconds() const;
+  /// The time of this process so far, by its use.
+  RunTime spent() const;
   double all_training_seconds() const { return earlier_seconds_ + training_seconds(); }
   bool out_of_time() const { return all_training_seconds() >= time_limit_; }
   bool checkpoint_due() const;
@@ -38,7 +46,8 @@ class RunClock {
  private:
   double time_limit_, checkpoint_seconds_;
   Clock::time_point began_ = Clock::now(), checkpointed_ = began_;
-  double other_seconds_ = 0, earlier_seconds_ = 0;
+  std::array<double, 4> paused_ = {};  ///< by Pause
+  double earlier_seconds_ = 0;
 };
 
 /// A decision between two steps, the same on all ranks.

@@ -5,7 +5,7 @@
 #include "train/evaluation/evaluation.h"
 #include "train/finished_run.h"
 #include "train/keep_best.h"
-#include "train/metrics/rates.h"
+#include "train/metrics/run_times.h"
 #include "train/normalised_data.h"
 #include "train/run_failures.h"
 #include "train/run_folder.h"
@@ -52,7 +52,6 @@ class Trainer::Impl {
   std::uint64_t step = 0;
 
  private:
-  void commit_memory();
   std::optional<FinishReport> finished_before();
   RunStatus train_and_evaluate();
   RunStatus train_loop();
@@ -60,7 +59,7 @@ class Trainer::Impl {
   void advance(StepRunner& runner, std::uint64_t last, StepMarks* marks = nullptr);
   StepTimes time_kept_steps(std::uint64_t count);
   void keep_batches();
-  void not_trained_since(Clock::time_point begin);
+  void not_trained_since(Clock::time_point begin, Pause pause);
   void on_window(const WindowLines& window);
   bool read_evaluation();
   EvaluationReport evaluate_weights();
@@ -103,7 +102,7 @@ class Trainer::Impl {
   RunState state_;
   RunClock clock_{config.train.max_seconds(), options_.checkpoint_seconds};
   std::optional<RunFolder> folder_;  ///< nullopt: writes nothing
-  std::vector<double> rates_;
+  WindowTimes window_times_;
   std::uint64_t first_step_ = 0;               ///< first step of this process
   std::optional<std::uint64_t> evaluated_at_;  ///< step of the last evaluation
   std::optional<EvaluationReport> last_evaluation_;
@@ -133,7 +132,11 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
           config.train.graph, [this](Stream& s) { step_.enqueue_data(s); }, context_.memory,
           config.train.steps_per_launch, 0),
       state_(config, context_, mixture_, task_, step_, best_) {
-  commit_memory();
+  mixture_.plan(context_.memory, context_.share, steps());
+  launcher_.expect_rows();
+  context_.memory.check(config.memory_limit());
+  observer_.on_memory(context_.memory.table());
+  context_.memory.commit(config.memory_limit());
   // Lock the folder before reading its checkpoint: another process could be replacing it.
   if (options_.write_files && context_.is_first()) folder_.emplace(config);
   mixture_.load(stream_);
@@ -149,19 +152,13 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
   task_.select_phase(step);
   clock_.resume(start.training_seconds);
   describe_run(plan, config, context_, mixture_, task_, folder_ ? &*folder_ : nullptr);
+  if (std::ranges::any_of(plan.sources, &PlanReport::Input::streamed))
+    windows_.mark_waits(context_.device(), log_every());
   runner_.on_record([this](const GraphCensus& recorded, std::uint64_t graph_steps) {
     if (graph_steps == 1) census = recorded;
     observer_.on_graph(recorded, graph_steps);
   });
   windows_.open(stream_, step - step % log_every(), step);
-}
-
-void Trainer::Impl::commit_memory() {
-  mixture_.plan(context_.memory, context_.share, steps());
-  launcher_.expect_rows();
-  context_.memory.check(config.memory_limit());
-  observer_.on_memory(context_.memory.table());
-  context_.memory.commit(config.memory_limit());
 }
 
 // Progress
@@ -173,21 +170,21 @@ FinishReport Trainer::Impl::run() {
   observer_.on_plan(plan);
   if (folder_ && step < steps()) write_checkpoint(CheckpointWriting::rehearse);
   clock_.checkpointed();
-  clock_.exclude(clock_.began());
+  clock_.exclude(clock_.began(), Pause::start);
   const ProcessorTimes before = processor_times();
   FinishReport finish;
   finish.status = train_and_evaluate();
-  finish.throughput = summarise_rates(rates_);
   finish.load = load_between(before, processor_times());
   if (options_.write_files && !context_.of_first(folder_ && has_checkpoint_of_this_step()))
     checkpoint();
-  finish.training_seconds = clock_.training_seconds();
+  finish.time = clock_.spent();
+  finish.time.clocks = windows_.clocks().ratio();
+  window_times_.summarise(finish, plan);
   finish.limited_seconds = progress().training_seconds;
   finish.step = step;
   finish.evaluation = last_evaluation_;
   finish.checkpoint = last_checkpoint_;
   finish.best = best_.progress().best;
-  finish.seconds = seconds_since(clock_.began());
   if (folder_) folder_->write_report(config, plan, finish);
   context_.ranks.barrier();
   observer_.on_finish(finish);
@@ -227,12 +224,14 @@ RunStatus Trainer::Impl::train_and_evaluate() {
 }
 
 RunStatus Trainer::Impl::train_loop() {
-  not_trained_since(Clock::now());
+  not_trained_since(Clock::now(), Pause::start);
   RunDecision decision;
   bool damage_ahead = false;
   while (step < steps()) {
     const std::uint64_t count = launcher_.next(runner_, step, damage_ahead ? step + 1 : steps());
+    windows_.before_rows(stream_);
     const std::optional<Error> damage = launcher_.prepare(step, count);
+    windows_.rows_ready(stream_);
     decision = decide(context_, clock_, best_, damage.has_value());
     if (decision.damaged && count > 1) {
       damage_ahead = true;  // trains up to the damaged step
@@ -241,6 +240,7 @@ RunStatus Trainer::Impl::train_loop() {
     if (decision.damaged) end_damaged(context_, step, damage, save_progress());
     if (decision.end) break;
     launcher_.launch(runner_, step, count);
+    windows_.launched(stream_);
     step += count;
     if (folder_ && brings_a_source(mixture_, step - 1)) save_preview();
     if (step % log_every() == 0) windows_.close(stream_, step);
@@ -263,10 +263,9 @@ RunProgress Trainer::Impl::progress() const {
   return progress;
 }
 
-/// Excludes the time since `begin`, which was not spent on steps, and restarts the clock of the
-/// open window.
-void Trainer::Impl::not_trained_since(Clock::time_point begin) {
-  clock_.exclude(begin);
+/// Excludes the time since `begin` and restarts the clock of the open window.
+void Trainer::Impl::not_trained_since(Clock::time_point begin, Pause pause) {
+  clock_.exclude(begin, pause);
   windows_.interrupt(stream_, step);
 }
 
@@ -327,16 +326,19 @@ void Trainer::Impl::keep_batches() {
 }
 
 void Trainer::Impl::on_window(const WindowLines& window) {
+  const auto begin = Clock::now();
   for (std::uint64_t s = window.first; s < window.last; ++s)
     if (const auto flag = window.line(s).nonfinite; flag != 0)
       fail_nonfinite(flag - 1, newest_checkpoint());
   StepReport report =
       summarise_window(window, mixture_, step_.losses(), config.train.batch, steps());
   // The first steps of a process are slow: they select kernels and record the graph.
-  if (window.first <= first_step_ + StepRunner::kWarmUpSteps) report.clean = false;
-  if (report.clean) rates_.push_back(report.samples_per_second);
+  const bool first = window.first <= first_step_ + StepRunner::kWarmUpSteps;
+  if (first) report.clean = false;
+  window_times_.add(report, window.seconds, window.last - window.timed_from, first);
   if (folder_ && folder_->metrics() != nullptr) folder_->metrics()->write(report);
   observer_.on_step_metrics(report);
+  window_times_.reported_since(begin);
 }
 
 // Evaluation
@@ -357,7 +359,7 @@ EvaluationReport Trainer::Impl::evaluate() {
   observer_.on_evaluation(result);
   last_evaluation_ = result;
   evaluated_at_ = step;
-  not_trained_since(begin);
+  not_trained_since(begin, Pause::evaluation);
   return result;
 }
 
@@ -409,7 +411,7 @@ CheckpointReport Trainer::Impl::checkpoint() {
   observer_.on_checkpoint(result);
   last_checkpoint_ = result;
   clock_.checkpointed();
-  not_trained_since(begin);
+  not_trained_since(begin, Pause::checkpoint);
   return result;
 }
 
@@ -430,10 +432,11 @@ void Trainer::Impl::save_predictions() {
 
 void Trainer::Impl::save_preview() {
   const auto begin = Clock::now();
+  if (step > 1) windows_.pause(stream_);
   stream_.synchronize();
   folder_->write_preview(step - 1,
                          preview_batch(config, mixture_, stream_, step_.batch(), step - 1).image);
-  if (step > 1) not_trained_since(begin);
+  if (step > 1) not_trained_since(begin, Pause::picture);
 }
 
 /// Saves this process's steps before it ends because of damaged data. All ranks call it. Returns

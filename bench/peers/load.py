@@ -3,7 +3,8 @@
 The images are drawn by `wellspring export dead_leaves` and stored as JPEG files (quality 90) in folders, as WebDataset
 shards of these files, as one .npy array and as one HDF5 array with a chunk per image (8 bits, not compressed). Each
 loader reads them in random order (shards: in random order within a buffer of 1,000) and makes batches of f32 pixels.
-PyTorch tries 0 workers, one per processor, and two per processor.
+PyTorch tries 0 workers, one per processor, and two per processor. If NVIDIA DALI is installed (nvidia-dali-cuda130), its
+CPU pipeline reads the JPEG folder, too, with a thread per processor.
 
     python bench/peers/load.py WELLSPRING [--images 2000] [--side 224] [--batch 64] [--seconds 5] [--turns 3]
 
@@ -27,6 +28,11 @@ import torchvision
 import webdataset
 from PIL import Image
 from torchvision.transforms import functional
+
+try:
+    from nvidia import dali
+except ImportError:  # it is large, and one format alone is compared with it
+    dali = None
 
 
 def write(program, folder, images, side):
@@ -101,6 +107,26 @@ def torch_rate(dataset, options, batch, workers, seconds):
                 return batch * seen / (time.perf_counter() - begin)
 
 
+def dali_rate(folder, batch, seconds):
+    """Images/s of DALI's CPU pipeline, which also needs no GPU, after the first two batches."""
+
+    @dali.pipeline_def(batch_size=batch, num_threads=len(os.sched_getaffinity(0)), device_id=None)
+    def pipeline():
+        files, labels = dali.fn.readers.file(file_root=str(folder / "folder"), random_shuffle=True)
+        images = dali.fn.decoders.image(files, device="cpu")
+        return dali.fn.cast(images, dtype=dali.types.FLOAT) / 255.0, labels
+
+    running = pipeline()
+    running.build()
+    for _ in range(2):
+        running.run()
+    seen, begin = 0, time.perf_counter()
+    while time.perf_counter() < begin + seconds:
+        running.run()
+        seen += 1
+    return batch * seen / (time.perf_counter() - begin)
+
+
 def our_rate(program, config, seconds):
     output = subprocess.run([program, "loadtest", config, "--seconds", str(seconds), "--json"], check=True,
                             stdout=subprocess.PIPE, text=True, cwd=config.parent).stdout  # fmt: skip
@@ -128,16 +154,21 @@ data:
 model: {{name: cnn}}
 train: {{batch: {arguments.batch}, steps: 1000000}}
 """)
-        ours, theirs = [], {count: [] for count in workers}
+        ours, theirs, dalis = [], {count: [] for count in workers}, []
         for _ in range(arguments.turns):
             ours.append(our_rate(arguments.wellspring, config, arguments.seconds))
             for count in workers:
                 theirs[count].append(torch_rate(dataset, options, arguments.batch, count, arguments.seconds))
+            if dali and name == "JPEG folder":
+                dalis.append(dali_rate(folder, arguments.batch, arguments.seconds))
         best = max(workers, key=lambda count: statistics.median(theirs[count]))
         rows.append({
             "format": name, "wellspring": summary(ours), "pytorch": {"workers": best, **summary(theirs[best])},
             "ratio": round(statistics.median(a / b for a, b in zip(ours, theirs[best])), 2),
         })  # fmt: skip
+        if dalis:
+            rows[-1]["dali"] = {"version": dali.__version__, **summary(dalis)}
+            rows[-1]["dali"]["ratio"] = round(statistics.median(a / b for a, b in zip(ours, dalis)), 2)
     return rows
 
 

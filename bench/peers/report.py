@@ -60,6 +60,18 @@ def training(seen):
         yield row["images"], row["by"], count(row["images_per_second"]), f"{row['accuracy']:.1%}"
 
 
+NO_FFCV = "FFCV 1.0.2 is missing: pip builds it from source, which needs the headers of OpenCV 4."
+
+
+def other_loaders(seen):
+    """The lines below the table of loaders."""
+    text = NO_FFCV
+    for row in seen["rows"]:
+        if theirs := row.get("dali"):
+            text += f" DALI {theirs['version']} on the CPU, {row['format']}: {spread(theirs)}, ratio {theirs['ratio']:.2f}."
+    return text
+
+
 def page(read, folder):
     ours, peers, load = read("wellspring"), read("steps"), read("load")
     text = f"""# Next to PyTorch, JAX, NumPy and Numba
@@ -90,6 +102,8 @@ On a resident batch, next to PyTorch {peers["version"]} (channels_last, its best
 webdataset {load["versions"]["webdataset"]}, h5py {load["versions"]["h5py"]}.
 
 {table(("format", "DataLoader", "Wellspring", "ratio"), loading(load))}
+
+{other_loaders(load)}
 """
     if (folder / "training.json").exists():
         seen = read("training")

@@ -111,9 +111,9 @@ TEST(BenchRow, FlagsClocksThatDisagreeAndADeviceThatThrottles) {
       << bench::to_string(row);
   row.clocks = 0.9;
   row.slowdown = 0.2;
-  expect_parts(bench::to_string(row),
-               {"by marks on the stream 1.11 k ! the clocks disagree by 10.0 %",
-                "its rate fell by 20 % while it was measured"});
+  expect_parts(bench::to_string(row), {"by marks on the stream 1.11 k !: the host's clock and the "
+                                       "marks on the stream disagree by 10.0 %",
+                                       "its rate fell by 20 % while it was measured"});
 }
 
 TEST(ColdWork, EmptiesTheCachesBeforeEachRun) {

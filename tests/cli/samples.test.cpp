@@ -267,6 +267,20 @@ TEST(Preview, NamesItsFileAfterTheGenerator) {
   }
 }
 
+TEST(Stats, WritesAPageWithPictures) {
+  const TemporaryFolder folder;
+  for (const std::string generator : {"shapes", "ee_mumu"}) {
+    const Outcome outcome = wellspring(
+        arguments_of("stats", generator, {"--count", "40", "--html", "a.html"}), folder.path());
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    expect_parts(slurp(folder.path() / "a.html"),
+                 {"wellspring stats", "class=\"histogram c0\"", "data:image/png;base64,"});
+  }
+  const Outcome absent =
+      wellspring({"stats", "shapes", "--count", "4", "--html", "absent/a.html"}, folder.path());
+  EXPECT_EQ(absent.exit_code, 1);
+}
+
 TEST(SampleText, UsesTheSingularForOne) {
   const TemporaryFolder folder;
   const Outcome one =

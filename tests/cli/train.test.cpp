@@ -27,8 +27,9 @@ TEST_F(Train, SaysWhenTrainingDrawsTheHeldOutSamples) {
 TEST_F(Train, PrintsAndStoresItsResults) {
   const Outcome outcome = run({"train", "small.yaml"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  expect_parts(outcome.out, {"held out, shapes: accuracy", "samples/s", "bench train",
-                             "preview.png", "report.html", "Try next", "eval"});
+  expect_parts(outcome.out, {"held out, shapes: accuracy", "samples/s", "by wall clock",
+                             "time             ", "steps ", "data             INCONCLUSIVE",
+                             "bench train", "preview.png", "report.html", "Try next", "eval"});
   for (const char* file : {"config.resolved.yaml", "metrics.jsonl", "preview.png", "report.html"}) {
     EXPECT_TRUE(fs::exists(folder() / "runs" / "small" / file)) << file;
   }

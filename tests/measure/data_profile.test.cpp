@@ -2,6 +2,7 @@
 #include "measure/data_profile.h"
 
 #include "measure/load_test.h"
+#include "measure/profile_page.h"
 #include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
@@ -137,6 +138,21 @@ TEST(LoadTest, RefusesASingleBatch) {
                          SampleMaking{.batch = 64});
   expect_parts(message_of(ErrorKind::config, [&] { load_test(reader, 60, std::nullopt); }),
                {"fewer than two batches"});
+}
+
+TEST(ProfilePage, DrawsTheHistogramsAndSaysWhatDrifts) {
+  DataProfile stored = counted_profile({0, 1000, 1000, 0}), now = counted_profile({0, 400, 100, 0});
+  now.title = "a <title>";
+  stored.sources[0].columns[0].histogram.high = now.sources[0].columns[0].histogram.high = 2;
+  const Drift drift = compare(stored, now);
+  const std::string page = to_html(now, &drift, {{{}, "36 samples"}});
+  expect_parts(page, {"a &lt;title&gt;",
+                      "<div style=\"height:0.0%\"></div>"
+                      "<div style=\"height:100.0%\"></div><div style=\"height:25.0%\"></div>",
+                      "0 to 2", "0.3000", "36 samples", "data:image/png;base64,"});
+  EXPECT_NE(page.find("DRIFT"), std::string::npos);
+  EXPECT_EQ(page.find("http"), std::string::npos) << "the page needs no other file";
+  EXPECT_EQ(to_html(now, nullptr, {}).find("threshold"), std::string::npos);
 }
 
 }  // namespace

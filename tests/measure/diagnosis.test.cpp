@@ -1,6 +1,7 @@
 // Planted bottlenecks on simulated times: the diagnosis must find the plant.
 #include "measure/diagnosis.h"
 
+#include "core/measure/clocks.h"
 #include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
@@ -172,6 +173,47 @@ TEST(Diagnosis, DoesNotConfirmACauseThatTheDataPathAloneDoesNotShow) {
   EXPECT_FALSE(diagnosis.causes[0].confirmed);
 }
 
+Counterfactual tried(std::vector<std::string> stages, double gain) {
+  return {"", std::move(stages), gain, Interval{0.99 * gain, 1.01 * gain}};
+}
+
+// A cause is named only if less of its work helps. `alone`: what the data path alone has said before.
+TEST(Counterfactuals, ConfirmOrRefuteCauses) {
+  struct Case {
+    std::string stage;
+    std::vector<Counterfactual> tried;
+    bool alone, confirmed;
+  };
+  Counterfactual few = tried({"decoding"}, 2);
+  few.interval.reset();
+  for (const Case& one : std::vector<Case>{
+           {"decoding", {tried({"decoding"}, 1.3)}, true, true},
+           {"decoding", {tried({"decoding"}, 1.3)}, false, true},
+           {"decoding", {tried({"decoding"}, 1.01)}, true, false},
+           {"decoding", {tried({"decoding"}, 0.9), tried({"decoding"}, 1.2)}, true, true},
+           {"decoding", {tried({"reading files"}, 1.3)}, true, true},
+           {"decoding", {tried({"reading files"}, 1.3)}, false, false},
+           {"decoding", {few}, true, true},
+           {"copying", {tried({"decoding", "reading files"}, 1.0)}, true, true},
+           // Copying has no counterfactual, so decoding alone cannot refute both.
+           {"copying, decoding", {tried({"decoding"}, 1.0)}, true, true},
+           {"decoding, reading files", {tried({"decoding", "reading files"}, 1.0)}, true, false},
+           {"generation and augmentation", {tried({"augmentation"}, 1.0)}, true, true},
+           {"augmentation", {tried({"augmentation"}, 1.0)}, true, false}}) {
+    std::vector<Cause> causes = {{one.stage, 0.5, {0.4, 0.6}, 2, false, one.alone}};
+    confirm(causes, one.tried);
+    EXPECT_EQ(causes[0].confirmed, one.confirmed) << one.stage << " " << one.tried[0].gain;
+  }
+}
+
+TEST(Counterfactuals, KnowTheStagesOfACause) {
+  Cause cause;
+  cause.stage = "generation and augmentation, copying";
+  EXPECT_EQ(stages_of(cause), (std::vector<std::string>{"generation", "augmentation", "copying"}));
+  cause.stage = "reading files";
+  EXPECT_EQ(stages_of(cause), std::vector<std::string>{"reading files"});
+}
+
 TEST(Diagnosis, SaysBetweenWhichVerdictsItIsOpen) {
   Diagnosis open;
   EXPECT_EQ(verdict_text(open), "INCONCLUSIVE: an interval needs 6 turns");
@@ -205,7 +247,7 @@ TEST(Ladder, FlagsClocksThatDisagree) {
     const Ladder ladder = measure_ladder({rung});
     EXPECT_TRUE(ladder.tight);
     EXPECT_DOUBLE_EQ(ladder.rungs[0].wait, 0.25);
-    return ladder.rungs[0].clocks_disagree();
+    return clocks_disagree(ladder.rungs[0].clocks);
   };
   EXPECT_FALSE(clocks(1.019));
   EXPECT_TRUE(clocks(1.03));

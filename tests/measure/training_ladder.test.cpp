@@ -57,12 +57,38 @@ class TrainingLadders : public testing::Test {
 
 TEST_F(TrainingLadders, HaveTheRungsOfTheConfiguration) {
   TrainingLadder streamed(config(), silent_);
-  EXPECT_EQ(stages(streamed), (std::vector<std::string>{"", "generation and augmentation",
-                                                        "copying", "decoding", "reading files"}));
-  EXPECT_TRUE(streamed.more_threads());
-  TrainingLadder resident(config({"data.sources.0.storage=resident"}), silent_);
+  EXPECT_EQ(stages(streamed),
+            (std::vector<std::string>{"", "generation", "copying", "decoding", "reading files"}));
+  TrainingLadder resident(
+      config({"data.sources.0.storage=resident", "data.sources.1.augment=[flip_x: 0.5]"}), silent_);
   EXPECT_EQ(stages(resident), (std::vector<std::string>{"", "generation and augmentation"}));
-  EXPECT_FALSE(resident.more_threads());
+  EXPECT_FALSE(resident.files());
+  ASSERT_TRUE(streamed.files());
+  EXPECT_EQ(streamed.files()->count, 12u);
+  EXPECT_GT(streamed.files()->bytes, 12u * 8 * 8);
+}
+
+TEST_F(TrainingLadders, TestCausesWithLessOfTheirWork) {
+  TrainingLadder training(config({"data.sources.1.augment=[flip_x: 0.5]"}), silent_);
+  const auto tried = [&](const std::string& stage) {
+    std::vector<std::string> names;
+    for (const Counterfactual& one : training.test_causes({{stage, 0.5, {}, 2}}, few_turns())) {
+      EXPECT_TRUE(one.interval);
+      EXPECT_GT(one.gain, 0);
+      names.push_back(one.what);
+    }
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(tried("decoding"),
+            (Names{"twice the reading threads", "half of the rows decoded in memory"}));
+  EXPECT_EQ(tried("reading files"),
+            (Names{"twice the reading threads", "half of the rows in memory as they are stored"}));
+  EXPECT_EQ(tried("generation and augmentation"), Names{"no augmentation"});
+  EXPECT_EQ(tried("copying"), Names{});
+  // The configuration's own cache leaves no half to add.
+  TrainingLadder cached(config({"data.sources.0.cache=decoded"}), silent_);
+  EXPECT_EQ(cached.test_causes({{"decoding", 0.5, {}, 2}}, few_turns()).size(), 1u);
 }
 
 // Weights of 0 to 1 over the first half, then 1: 1/4 + 1/2.
@@ -152,15 +178,58 @@ TEST(DiagnosisReport, AdvisesTheRemedyOfEachCause) {
   rung.rate = 10;
   rung.rates = {10};
   report.sources.push_back({"photos", "", "", 1, true, true, 1 << 20});
-  for (const auto& [stage, word] :
-       std::vector<std::pair<std::string, std::string>>{{"copying", "storage: resident (1.0 MiB)"},
-                                                        {"decoding", "cache: decoded (1.0 MiB)"},
-                                                        {"reading files", "cache: encoded"},
-                                                        {"generation", "bench generators"},
-                                                        {"augmentation", "augmentations"}}) {
+  for (const auto& [stage, word] : std::vector<std::pair<std::string, std::string>>{
+           {"copying", "storage: resident (1.0 MiB of device"},
+           {"decoding", "cache: decoded (1.0 MiB of host"},
+           {"reading files", "cache: encoded"},
+           {"generation", "bench generators"},
+           {"augmentation", "augmentations"}}) {
     report.diagnosis.causes = {{stage, 0.5, {0.4, 0.6}, 2}};
     expect_parts(advice(report).at(0), {stage, word, "2.00 times"});
   }
+}
+
+TEST(DiagnosisReport, AdvisesOnlyWhatApplies) {
+  DiagnosisReport report;
+  RungResult& rung = report.ladder.rungs.emplace_back();
+  rung.name = "as configured";
+  rung.rate = 10;
+  rung.rates = {10};
+  report.sources.push_back({"photos", "", "", 1, true, true, 1 << 20});
+  report.diagnosis.causes = {{"decoding", 0.5, {0.4, 0.6}, 2, false, /*confirmed=*/false}};
+  EXPECT_TRUE(advice(report).empty()) << "the cause is not confirmed";
+  expect_parts(to_text(report), {"NOT confirmed: decoding", "compete for processors"});
+
+  report.diagnosis.causes = {{"reading files", 0.5, {0.4, 0.6}, 2}};
+  report.files = FileCount{5000, 5000 * 4096};
+  EXPECT_EQ(advice(report).size(), 2u);
+  expect_parts(advice(report)[0], {"cache: encoded (19.5 MiB of host memory)"});
+  expect_parts(advice(report)[1],
+               {"pack 5000 files", "--layout webdataset", "19.5 MiB of storage"});
+  report.files->count = 10;
+  EXPECT_EQ(advice(report).size(), 1u) << "few files need no shards";
+
+  report.tried = {{"twice the reading threads", {"reading files"}, 1.5, Interval{1.4, 1.6}},
+                  {"half of the rows", {"reading files"}, 1, Interval{0.9, 1.1}}};
+  report.cold.emplace();
+  report.cold->rung = rung;
+  report.cold->rung->rate = 2.5;
+  report.sweep.emplace();
+  report.sweep->rungs = {swept("as configured", 8, 10), swept("train.batch=16", 16, 15)};
+  report.sweep->rungs[0].memory = 1 << 20;
+  report.sweep->rungs[1].memory = 2 << 20;
+  const std::vector<std::string> lines = advice(report);
+  ASSERT_EQ(lines.size(), 4u);
+  expect_parts(lines[0], {"storage: copy the files", "up to 4.00 times"});
+  expect_parts(lines[1], {"train.batch=16: 3.00 times", "2.0 MiB of device memory instead of 1.0",
+                          "learning rate"});
+  expect_parts(lines[2], {"cache: encoded"});
+  EXPECT_EQ(lines[3], "twice the reading threads: 1.50 times the rate, measured");
+  expect_parts(to_text(report),
+               {"twice the reading threads: 1.50 times as fast (95 %: 1.40 to 1.60):"
+                " confirms reading files",
+                "does not help"});
+  EXPECT_EQ(to_json(report)["counterfactuals"][1]["helps"], false);
 }
 
 TEST(PageCache, FindsFilesAndCountsWhatIsRead) {

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 
 namespace wellspring {
 namespace {
@@ -131,6 +132,7 @@ Json to_json(const StepReport& report) {
                  {"sources", sources},
                  {"samples_per_second", report.samples_per_second},
                  {"clean", report.clean}};
+  if (report.wait) object["wait"] = *report.wait;
   if (report.overflow.samples > 0)
     object["overflow"] = {{"samples", report.overflow.samples}, {"items", report.overflow.items}};
   add_accuracy(object, report.accuracy);
@@ -193,6 +195,34 @@ RunRecord run_from(const Json& line) {
   return record;
 }
 
+/// The numbers of a RunTime, by key.
+constexpr std::pair<const char*, double RunTime::*> kTimes[] = {
+    {"total", &RunTime::total},
+    {"training", &RunTime::training},
+    {"start", &RunTime::start},
+    {"evaluations", &RunTime::evaluations},
+    {"checkpoints", &RunTime::checkpoints},
+    {"pictures", &RunTime::pictures},
+    {"metrics", &RunTime::metrics},
+    {"first_steps", &RunTime::first_steps}};
+
+Json to_json(const RunTime& time) {
+  Json object;
+  for (const auto& [key, seconds] : kTimes) object[key] = time.*seconds;
+  return object;
+}
+
+RunTime time_from(const Json& line) {
+  RunTime time;
+  for (const auto& [key, seconds] : kTimes) time.*seconds = line.at("seconds").at(key);
+  time.clocks = line.at("host_clock_over_marks");
+  return time;
+}
+
+Json to_json(const InputVerdict& input) {
+  return {{"text", input.text}, {"wait", input.wait}, {"interval", to_json(input.interval)}};
+}
+
 Json to_json(const FinishReport& report) {
   const Throughput& rate = report.throughput;
   return {{"kind", "rate"},
@@ -201,7 +231,9 @@ Json to_json(const FinishReport& report) {
           {"interval", to_json(rate.interval)},
           {"windows", rate.windows},
           {"processors", to_json(report.load)},
-          {"training_seconds", report.training_seconds}};
+          {"host_clock_over_marks", report.time.clocks},
+          {"seconds", to_json(report.time)},
+          {"input", to_json(report.input)}};
 }
 
 StepReport step_from(const Json& line) {
@@ -215,6 +247,7 @@ StepReport step_from(const Json& line) {
   report.learning_rate = line.at("learning_rate");
   report.samples_per_second = line.at("samples_per_second");
   report.clean = line.at("clean");
+  report.wait = number_from(line, "wait");
   if (line.contains("overflow"))
     report.overflow = {line["overflow"].at("samples"), line["overflow"].at("items")};
   for (const Json& source : line.at("sources"))
@@ -355,6 +388,9 @@ MetricsHistory read_metrics(const fs::path& folder, std::uint64_t last_step) {
       if (line.at("step").get_ref<const Json::number_unsigned_t&>() > last_step) continue;
       if (line.at("kind") == "run") history.runs.push_back(run_from(line));
       if (line.at("kind") == "step") history.steps.push_back(step_from(line));
+      // Absent from old runs.
+      if (line.at("kind") == "rate" && line.contains("seconds"))
+        history.times.push_back(time_from(line));
       if (line.at("kind") == "evaluation") history.evaluations.push_back(evaluation_from(line));
     } catch (const Json::exception& error) {
       fail(ErrorKind::data, {fmt::format("{}:{}: malformed metrics", path.string(), number),

@@ -22,7 +22,7 @@ class MetricsLog {
   void write(const RunRecord& record);
   void write(const StepReport& report);
   void write(const EvaluationReport& report);
-  /// Writes the run's rate.
+  /// Writes the process's rate and what its time was spent on.
   void write(const FinishReport& report);
   /// Flushes everything to disk. Called before a checkpoint, which must never be ahead of its
   /// metrics.
@@ -43,6 +43,7 @@ struct MetricsHistory {
   std::vector<RunRecord> runs;  ///< one per process
   std::vector<StepReport> steps;
   std::vector<EvaluationReport> evaluations;
+  std::vector<RunTime> times;  ///< one per process that ended in order
 };
 /// Reads the metrics up to and including `last_step` and ignores an incomplete last line. Error
 /// (data), with the line number, for any other malformed line. Without a file, the history is

@@ -2,6 +2,7 @@
 // command line; host only.
 #pragma once
 
+#include "core/measure/input_bound.h"
 #include "core/measure/processor_load.h"
 #include "core/measure/spread.h"
 #include "core/work_watch.h"
@@ -35,12 +36,14 @@ struct PlanReport {
   std::uint64_t first_step = 0;  ///< not 0 after a resume
   std::string activations;       ///< "31 tensors of 12.5 MiB in 6 blocks of 4.1 MiB"
   std::string memory_table;
+  double memory = 0;  ///< bytes of the device's memory in it
   struct Input {
     std::string name, description, head;
     double weight = 0;      ///< at the first step
     bool streamed = false;  ///< rows are read during the run
     bool encoded = false;   ///< and decoded
     double bytes = 0;       ///< size of all rows; 0: a generator
+    bool computed = false;  ///< generated or augmented, in the step
   };
   std::vector<Input> sources;
   std::vector<std::string> notes;  ///< "loaded 12 tensors, reset 2 (head.weight, head.bias)"
@@ -113,6 +116,8 @@ struct StepReport {
   bool clean = true;  ///< false if the window contains an evaluation or a checkpoint
   std::vector<SourceReport> sources;
   SetOverflow overflow = {};  ///< set items omitted since the run began
+  /// Share of the time in which steps of rank 0 waited for streamed rows; nullopt: none, or unknown.
+  std::optional<double> wait = {};
 };
 
 /// The results of one held-out source.
@@ -153,6 +158,27 @@ struct Throughput {
                                           ///< median_interval
 };
 
+/// The verdict on the cost of data, from a run's waits for rows.
+struct InputVerdict {
+  InputBound bound = InputBound::inconclusive;
+  double wait = 0;                        ///< share of the time of steps: median over windows
+  std::optional<Interval> interval = {};  ///< 95 % interval of the median
+  std::string text = {};                  ///< "HIGHLY input-bound: steps waited for ..."
+};
+
+/// The time of a process by its use, in seconds by the host's clock.
+struct RunTime {
+  double total = 0;     ///< from the start to the end of Trainer::run
+  double training = 0;  ///< steps; the rest is the next four, and time before the report
+  double start = 0, evaluations = 0, checkpoints = 0, pictures = 0;
+  /// Part of the training: summing up and writing metrics. On a GPU, steps run at the same time.
+  double metrics = 0;
+  /// Part of the training: by how much the first steps took longer than later ones.
+  double first_steps = 0;
+  /// Rate by the host's clock over the rate by marks on the stream, see core/measure/clocks.h.
+  double clocks = 1;
+};
+
 /// The best held-out figure of a run so far, see train.keep_best.
 struct BestReport {
   std::string figure;  ///< "shapes.accuracy"
@@ -177,8 +203,8 @@ std::string to_string(RunStatus status);
 struct FinishReport {
   RunStatus status = RunStatus::finished;
   std::uint64_t step = 0;
-  double seconds = 0;                             ///< wall time of this process in run()
-  double training_seconds = 0;                    ///< without evaluation and checkpoints
+  RunTime time;                                   ///< this process
+  InputVerdict input;                             ///< this process
   double limited_seconds = 0;                     ///< RunProgress::training_seconds
   Throughput throughput;                          ///< median over clean windows
   ProcessorLoad load;                             ///< during run()

@@ -1,5 +1,6 @@
 #include "train/metrics/rates.h"
 
+#include "core/measure/clocks.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 
@@ -23,6 +24,13 @@ std::string rate_text(const Throughput& throughput) {
   return fmt::format("{} (95 %: {} to {}; median of {} windows)", median,
                      human_count(throughput.interval->low), human_count(throughput.interval->high),
                      throughput.windows);
+}
+
+std::string wall_clock_text(const FinishReport& report) {
+  const double ratio = report.time.clocks;
+  std::string text = clock_text(report.throughput.samples_per_second * ratio, ratio);
+  if (clocks_disagree(ratio)) text += ": " + disagreement_text(ratio);
+  return text;
 }
 
 }  // namespace wellspring

@@ -49,6 +49,11 @@ svg path.error { stroke-width: 1; }
 svg circle { fill: var(--line); }
 svg .grid { stroke: currentColor; opacity: .15; }
 svg text { fill: currentColor; font-size: 11px; }
+.bar { background: var(--line); height: .9em; min-width: 1px; }
+.bars { min-width: 12em; }
+.histogram { display: flex; align-items: flex-end; gap: 1px; height: 3em; min-width: 14em; }
+.histogram > div { flex: 1; background: var(--line); }
+.range { font-size: .8em; opacity: .75; }
 )";
 
 struct Range {
@@ -236,6 +241,23 @@ std::string chart_style() {
     dark += fmt::format(".c{} {{ --line: {}; }}\n", i, kColours[i].on_dark);
   }
   return kStyle + light + "@media (prefers-color-scheme: dark) {\n" + dark + "}\n";
+}
+
+std::string bar_cell(double share) {
+  return fmt::format("<td><div class=\"bar c0\" style=\"width:{:.1f}%\"></div></td>",
+                     100 * std::clamp(share, 0.0, 1.0));
+}
+
+std::string histogram_html(const std::vector<double>& heights, const std::string& range) {
+  const double most = heights.empty() ? 0 : std::ranges::max(heights);
+  std::string out = "<div class=\"histogram c0\">";
+  for (const double height : heights)
+    out += fmt::format("<div style=\"height:{:.1f}%\"></div>", most > 0 ? 100 * height / most : 0);
+  return out + "</div><div class=\"range\">" + html_escape(range) + "</div>";
+}
+
+std::string bar_heading() {
+  return "<th class=\"bars\"></th>";
 }
 
 std::string to_html(const Chart& chart) {

@@ -1,5 +1,5 @@
-// Line charts as HTML with inline SVG, for the self-contained report. Called by
-// train/report/report; host only.
+// Line charts as HTML with inline SVG and bars in tables, for self-contained pages. Called by reports;
+// host only.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +38,13 @@ std::string to_html(const Chart& chart);
 /// The style sheet of all charts, for light and dark pages at least 360 pixels wide. Text takes the
 /// colour of the page.
 std::string chart_style();
+
+/// A table cell with a bar, and the heading of its column. `share`: length, 1 for the whole width.
+std::string bar_cell(double share);
+std::string bar_heading();
+
+/// Upright bars of these heights, the largest as high as the drawing. `range`: a text below them.
+std::string histogram_html(const std::vector<double>& heights, const std::string& range);
 
 /// Escapes &, <, > and double quotes for HTML and SVG.
 std::string html_escape(const std::string& text);

@@ -8,6 +8,7 @@
 #include "train/metrics/rates.h"
 #include "train/report/chart.h"
 #include "train/report/held_out.h"
+#include "train/report/time_section.h"
 
 #include <fmt/format.h>
 
@@ -270,7 +271,7 @@ std::string results(const ReportInput& input) {
   const FinishReport& finish = input.finish;
   row("status", to_string(finish.status));
   row("steps", fmt::format("{} of {}", grouped(finish.step), grouped(input.plan.steps)));
-  row("training time of this process", human_duration(finish.training_seconds));
+  row("training time of this process", human_duration(finish.time.training));
   if (finish.evaluation)
     for (const EvaluationResult& result : finish.evaluation->results) {
       std::string text = scores_text(result.heads, kPlusMinusSign);
@@ -279,7 +280,10 @@ std::string results(const ReportInput& input) {
       row(result.name + ", held out", text);
     }
   if (finish.best) row("best checkpoint", finish.best->to_string());
-  if (finish.throughput.windows > 0) row("samples/s", rate_text(finish.throughput));
+  if (finish.throughput.windows > 0) {
+    row("samples/s", rate_text(finish.throughput));
+    row("samples/s by wall clock", wall_clock_text(finish));
+  }
   return out + "</table>\n";
 }
 
@@ -312,7 +316,9 @@ std::string processes(const std::vector<RunRecord>& runs) {
   return out + "</table></div>\n";
 }
 
-std::string pictures(const std::vector<ReportPicture>& pictures) {
+}  // namespace
+
+std::string pictures_html(const std::vector<ReportPicture>& pictures) {
   if (pictures.empty()) return "";
   std::string out = "<h2>Samples</h2>\n";
   for (const ReportPicture& picture : pictures)
@@ -322,8 +328,6 @@ std::string pictures(const std::vector<ReportPicture>& pictures) {
         html_escape(picture.caption), base64(picture.png));
   return out;
 }
-
-}  // namespace
 
 std::string page_html(const std::string& title, const std::string& lead, const std::string& body) {
   return fmt::format(
@@ -342,9 +346,9 @@ std::string report_html(const ReportInput& input) {
       input.version, plan.device, plan.precision, plan.graph, plan.model,
       grouped(static_cast<std::uint64_t>(plan.parameters)), grouped(plan.steps),
       grouped(static_cast<std::uint64_t>(plan.batch)));
-  std::string out = results(input) + charts(input);
+  std::string out = results(input) + time_html(input) + charts(input);
   if (input.finish.evaluation) out += held_out_html(*input.finish.evaluation);
-  out += pictures(input.pictures);
+  out += pictures_html(input.pictures);
   out += inputs(plan) + processes(input.history.runs);
   for (const std::string& note : plan.notes)
     out += fmt::format("<p class=\"lead\">{}</p>\n", html_escape(note));

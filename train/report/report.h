@@ -28,6 +28,9 @@ struct ReportInput {
 /// A page in the style of the report: `body` is HTML, the other texts are escaped.
 std::string page_html(const std::string& title, const std::string& lead, const std::string& body);
 
+/// A heading and the pictures with their captions; "" without pictures.
+std::string pictures_html(const std::vector<ReportPicture>& pictures);
+
 /// The complete page, with a light and a dark style, for screens at least 360 pixels wide.
 std::string report_html(const ReportInput& input);
 

@@ -53,6 +53,7 @@ StepReport summarise_window(const WindowLines& window, const Mixture& mixture,
   result.samples_per_second =
       window.seconds > 0 ? timed * static_cast<double>(batch) / window.seconds : 0;
   result.clean = window.clean;
+  result.wait = window.wait;
   result.overflow = last.overflow;
   return result;
 }
@@ -62,7 +63,8 @@ MetricsWindows::MetricsWindows(RunContext& context, const PlannedRing& ring, Sin
       copy_stream_(context.device(), context.stream.threads()),
       ring_(ring),
       sink_(std::move(sink)),
-      windows_{Window(context.device()), Window(context.device())} {
+      windows_{Window(context.device()), Window(context.device())},
+      clocks_(context.device()) {
   MemoryPlan& memory = context.memory;
   for (Window& window : windows_) {
     window.copy.lines = memory.reserve<ops::StepMetrics>("metrics", "copy of the ring",
@@ -78,6 +80,24 @@ void MetricsWindows::open(Stream& stream, std::uint64_t first, std::uint64_t now
   window.timed_from = now;
   window.clean = first == now;
   window.begin.record(stream);
+  if (window.waits) window.waits->clear();
+}
+
+void MetricsWindows::mark_waits(Device device, std::uint64_t launches) {
+  for (Window& window : windows_) window.waits.emplace(device, launches);
+}
+
+void MetricsWindows::before_rows(Stream& stream) {
+  if (WaitMarks* const waits = open_waits()) waits->begin(stream, launches_);
+}
+
+void MetricsWindows::rows_ready(Stream& stream) {
+  if (WaitMarks* const waits = open_waits()) waits->ready(stream);
+}
+
+void MetricsWindows::launched(Stream& stream) {
+  if (WaitMarks* const waits = open_waits()) waits->end(stream);
+  ++launches_;
 }
 
 void MetricsWindows::interrupt(Stream& stream, std::uint64_t now) {
@@ -85,6 +105,7 @@ void MetricsWindows::interrupt(Stream& stream, std::uint64_t now) {
   window.clean = window.clean && window.first == now;
   window.timed_from = now;
   window.begin.record(stream);
+  clocks_.begin(stream);
 }
 
 void MetricsWindows::close(Stream& stream, std::uint64_t now) {
@@ -106,6 +127,7 @@ void MetricsWindows::close(Stream& stream, std::uint64_t now) {
 }
 
 void MetricsWindows::flush(Stream& stream) {
+  pause(stream);
   give_out(other_one());
   stream.synchronize();
 }
@@ -118,7 +140,8 @@ void MetricsWindows::give_out(Window& window) {
   const PlannedRing& copy = window.copy;
   sink_({window.first, window.last, std::span(copy.lines.data(), copy.lines.size()),
          std::span(copy.sums.data(), copy.sums.size()),
-         window.end.milliseconds_since(window.begin) / 1000, window.timed_from, window.clean});
+         window.end.milliseconds_since(window.begin) / 1000, window.timed_from, window.clean,
+         window.waits ? window.waits->share() : std::nullopt});
 }
 
 /// Makes the lines of the window describe the global batch.

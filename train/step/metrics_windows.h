@@ -9,10 +9,12 @@
 #include "train/heads/head_losses.h"
 #include "train/metrics/observer.h"
 #include "train/step/run_context.h"
+#include "train/step/run_marks.h"
 
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 
 namespace wellspring {
@@ -25,6 +27,8 @@ struct WindowLines {
   double seconds = 0;  ///< from the start of step `timed_from` to the end of the last step
   std::uint64_t timed_from = 0;
   bool clean = true;  ///< true if all steps were timed and nothing else ran
+  /// Share of the time in which this rank's steps waited for their rows; nullopt: see mark_waits().
+  std::optional<double> wait = {};
   const ops::StepMetrics& line(std::uint64_t step) const { return ring[step % ring.size()]; }
   /// Sums of a step's measures, in the order of MeasureLayout.
   std::span<const double> sums(std::uint64_t step) const {
@@ -61,10 +65,22 @@ class MetricsWindows {
   void open(Stream& stream, std::uint64_t first, std::uint64_t now);
   /// Restarts the clock of the open window at step `now`, after other work took time.
   void interrupt(Stream& stream, std::uint64_t now);
+  /// Waits for the stream and stops the clocks of clocks() until interrupt(): other work begins.
+  void pause(Stream& stream) { clocks_.end(stream); }
   /// Closes the open window before step `now` and opens the next.
   void close(Stream& stream, std::uint64_t now);
-  /// Waits for pending copies and passes them to the sink.
+  /// Waits for pending copies and passes them to the sink. Also a pause().
   void flush(Stream& stream);
+
+  /// Samples how long steps wait for their rows, in windows of at most `launches` launches. Call
+  /// before open() if a source streams; without it, the three marks do nothing.
+  void mark_waits(Device device, std::uint64_t launches);
+  /// Marks of a launch: before it waits for its rows, when they are ready, and after it.
+  void before_rows(Stream& stream);
+  void rows_ready(Stream& stream);
+  void launched(Stream& stream);
+  /// The two clocks over all steps between interrupt() and pause().
+  const TwoClocks& clocks() const { return clocks_; }
 
  private:
   struct Window {
@@ -73,10 +89,12 @@ class MetricsWindows {
     bool clean = true;
     bool pending = false;  ///< closed, but not yet passed to the sink
     Event begin, end, copied;
+    std::optional<WaitMarks> waits;
     PlannedRing copy;
   };
   Window& open_one() { return windows_[open_]; }
   Window& other_one() { return windows_[1 - open_]; }
+  WaitMarks* open_waits() { return open_one().waits ? &*open_one().waits : nullptr; }
   void give_out(Window& window);
   void add_ranks(Window& window);
 
@@ -86,6 +104,8 @@ class MetricsWindows {
   Sink sink_;
   std::array<Window, 2> windows_;
   std::size_t open_ = 0;
+  TwoClocks clocks_;
+  std::uint64_t launches_ = 0;
 };
 
 }  // namespace wellspring

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -178,14 +179,24 @@ TEST(MetricsLogTest, KeepsTheRate) {
   finish.throughput = {900, 7, Interval{890, 910}};
   finish.load.own = 1.5;
   finish.load.machine = {0.25, 0.125, 2};
-  finish.training_seconds = 98;
+  finish.time = {100, 98, 1, 0.5, 0.25, 0, 0.125, 0, 1.5};
+  finish.input = {InputBound::highly, 0.5, {}, "HIGHLY"};
   const TemporaryFolder folder;
   { MetricsLog(folder.path(), 0).write(finish); }
   EXPECT_EQ(slurp(folder / "metrics.jsonl"),
             R"({"kind":"rate","step":100,"samples_per_second":900.0,"interval":[890.0,910.0],)"
             R"("windows":7,"processors":{"own":1.5,"others":0.25,"stolen":0.125,"of":2},)"
-            R"("training_seconds":98.0})"
+            R"("host_clock_over_marks":1.5,"seconds":{"total":100.0,"training":98.0,"start":1.0,)"
+            R"("evaluations":0.5,"checkpoints":0.25,"pictures":0.0,"metrics":0.125,)"
+            R"("first_steps":0.0},"input":{"text":"HIGHLY","wait":0.5,"interval":null}})"
             "\n");
+  const std::vector<RunTime> times = read_metrics(folder.path()).times;
+  ASSERT_EQ(times.size(), 1u);
+  EXPECT_EQ(times[0].evaluations, 0.5);
+  EXPECT_EQ(times[0].clocks, 1.5);
+  std::ofstream(folder / "metrics.jsonl") << R"({"kind":"rate","step":1})"
+                                          << "\n";
+  EXPECT_TRUE(read_metrics(folder.path()).times.empty()) << "of a version without times";
   finish.throughput = {};
   { MetricsLog(folder.path(), 0).write(finish); }
   const std::string none = slurp(folder / "metrics.jsonl");

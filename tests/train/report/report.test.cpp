@@ -154,7 +154,37 @@ TEST(Report, FitsOnAPhone) {
   int found = 0;
   for (std::sregex_iterator at(page.begin(), page.end(), wide), end; at != end; ++at, ++found)
     EXPECT_TRUE(at->prefix().str().ends_with("<div class=\"scroll\">"));
-  EXPECT_EQ(found, 3) << "two pictures and the list of sources";
+  EXPECT_EQ(found, 4) << "two pictures, the list of sources and the times";
+}
+
+// Two processes, the second one after a resume; a third one was killed.
+TEST(Report, SaysWhereTheTimeOfAllProcessesWent) {
+  ReportInput all = input();
+  all.plan.folder = "runs/a <run>";
+  all.plan.sources[1].streamed = true;
+  all.history.runs.resize(3);
+  all.history.times = {{.total = 100, .training = 80, .evaluations = 20, .first_steps = 5},
+                       {.total = 100, .training = 70, .checkpoints = 30}};
+  for (StepReport& report : all.history.steps) report.wait = 0.3;
+  all.history.steps[0].clean = false;
+  all.history.steps[0].wait = 1;
+  all.history.steps.push_back(all.history.steps.back());  // a sixth clean window
+  const std::string page = report_html(all);
+  test::expect_parts(
+      page, {"<h2>Where the time went</h2>",
+             "<p>HIGHLY input-bound: steps waited for rows in 30.0 % of their time",
+             "<code>wellspring diagnose runs/a &lt;run&gt;/config.resolved.yaml</code>",
+             "<td>steps</td><td class=\"number\">2:30</td><td class=\"number\">75.0 %</td>",
+             "<td>in steps: waiting for rows</td><td class=\"number\">45.0 s</td>",
+             "<td>in steps: the first steps, compared with later ones</td>", "<td>checkpoints</td>",
+             "1 process did not end in order"});
+  EXPECT_LT(page.find("<td>checkpoints</td>"), page.find("<td>evaluations</td>"));
+}
+
+TEST(Report, FlagsClocksThatDisagree) {
+  ReportInput all = input();
+  all.finish.time.clocks = 0.9;
+  test::expect_parts(report_html(all), {"samples/s by wall clock", "3.61 M !: the host"});
 }
 
 TEST(Report, FollowsTheReadersDarkTheme) {
