@@ -32,10 +32,10 @@ namespace {
 namespace fs = std::filesystem;
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr int kImageSide = 224;  ///< pixels, the usual size of ImageNet's training images
+constexpr int kPhotoSide = 224;  ///< pixels, the usual size of ImageNet's training images
 constexpr int kImages = 256;     ///< 37 MiB of pixels, more than most caches hold
 constexpr int kQuality = 90;     ///< JPEG quality
-constexpr std::size_t kPixelBytes = std::size_t{kImageSide} * kImageSide * 3;
+constexpr std::size_t kPixelBytes = std::size_t{kPhotoSide} * kPhotoSide * 3;
 
 /// A folder that its destructor removes.
 class ScratchFolder {
@@ -62,10 +62,10 @@ Bytes picture(int number) {
   const std::vector<std::uint16_t> noise =
       ordinary_numbers(2 * kPixelBytes, static_cast<std::uint64_t>(number));
   Bytes pixels(kPixelBytes);
-  for (int y = 0; y < kImageSide; ++y)
-    for (int x = 0; x < kImageSide; ++x)
+  for (int y = 0; y < kPhotoSide; ++y)
+    for (int x = 0; x < kPhotoSide; ++x)
       for (int c = 0; c < 3; ++c) {
-        const auto at = static_cast<std::size_t>((y * kImageSide + x) * 3 + c);
+        const auto at = static_cast<std::size_t>((y * kPhotoSide + x) * 3 + c);
         const double wave =
             std::sin(0.05 * (c + 1) * x + number) + std::cos(0.04 * (3 - c) * y + 2 * number);
         pixels[at] = static_cast<std::uint8_t>(120 + 50 * wave + noise[at] % 16);
@@ -81,7 +81,7 @@ Bytes jpeg(const Bytes& pixels) {
   const std::unique_ptr<void, decltype(&tjDestroy)> handle(tjInitCompress(), &tjDestroy);
   unsigned char* encoded = nullptr;
   unsigned long size = 0;
-  if (tjCompress2(handle.get(), pixels.data(), kImageSide, 0, kImageSide, TJPF_RGB, &encoded, &size,
+  if (tjCompress2(handle.get(), pixels.data(), kPhotoSide, 0, kPhotoSide, TJPF_RGB, &encoded, &size,
                   TJSAMP_420, kQuality, 0) != 0)
     fail_jpeg(handle.get());
   Bytes bytes(encoded, encoded + size);
@@ -96,9 +96,9 @@ Work per_image(Each each) {
 }
 
 void bench_jpeg(Report& report, const Filter& filter) {
-  const std::string decoding = fmt::format("JPEG {0}x{0}, decoding, one thread", kImageSide);
+  const std::string decoding = fmt::format("JPEG {0}x{0}, decoding, one thread", kPhotoSide);
   const std::string reading =
-      fmt::format("JPEG {0}x{0}, reading and decoding, one thread", kImageSide);
+      fmt::format("JPEG {0}x{0}, reading and decoding, one thread", kPhotoSide);
   if (!filter.matches(decoding) && !filter.matches(reading)) return;
   const ScratchFolder folder;
   fs::create_directories(folder.path() / "images");
@@ -117,8 +117,8 @@ void bench_jpeg(Report& report, const Filter& filter) {
   // The flags of sources/files/image_codec.cpp: exact inverse DCT.
   const Work bound = per_image([&](std::int64_t i) {
     const Bytes& file = files[static_cast<std::size_t>(i)];
-    if (tjDecompress2(decoder.get(), file.data(), file.size(), pixels.data(), kImageSide, 0,
-                      kImageSide, TJPF_RGB, TJFLAG_ACCURATEDCT) != 0)
+    if (tjDecompress2(decoder.get(), file.data(), file.size(), pixels.data(), kPhotoSide, 0,
+                      kPhotoSide, TJPF_RGB, TJFLAG_ACCURATEDCT) != 0)
       fail_jpeg(decoder.get());
   });
   const auto add = [&](const std::string& name, const Work& work) {
@@ -133,7 +133,7 @@ void bench_jpeg(Report& report, const Filter& filter) {
 }
 
 void bench_npy(Report& report, const Filter& filter) {
-  const std::string shape = fmt::format("{0}x{0}x3 u8, one thread", kImageSide);
+  const std::string shape = fmt::format("{0}x{0}x3 u8, one thread", kPhotoSide);
   struct Case {
     std::string name;
     std::optional<CacheMedium> cache;
@@ -149,7 +149,7 @@ void bench_npy(Report& report, const Filter& filter) {
     all.insert(all.end(), pixels.begin(), pixels.end());
   }
   const fs::path path = folder.path() / "x.npy";
-  write_npy(path, {ElementType::u8, {kImages, kImageSide, kImageSide, 3}},
+  write_npy(path, {ElementType::u8, {kImages, kPhotoSide, kPhotoSide, 3}},
             std::as_bytes(std::span(all)));
   for (const Case& c : cases) {
     if (!filter.matches(c.name)) continue;
