@@ -119,9 +119,9 @@ TEST_F(Views, AreExportedInAdjacentRows) {
 
 TEST_F(Views, HaveTheirOwnDenseLabels) {
   const Settings settings = {"data.sources=[{name: shapes, kind: generator, generator: shapes}]",
-                             "eval.sources=[]", "data.augment=[{flip_x: 0.5}]", "data.views=2",
-                             "device=cpu"};
-  RunSamples samples(small_run("unused", settings), {.count = 64, .dense = DenseLabels::plane});
+                             "eval.sources=[]", "data.views=2", "device=cpu"};
+  RunSamples samples(small_run("unused", with(settings, {"data.augment=[{flip_x: 0.5}]"})),
+                     {.count = 64, .dense = DenseLabels::plane});
   int mirrored = 0;
   samples.make([&](const HostSamples& made) {
     for (std::int64_t row = 0; row + 1 < made.count(); row += 2) {
