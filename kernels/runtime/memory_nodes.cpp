@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <fstream>
-#include <omp.h>
 #include <sched.h>
 #include <string>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 namespace wellspring {
 namespace {
@@ -44,11 +46,13 @@ std::vector<std::vector<int>> memory_nodes(const std::vector<int>& allowed, cons
 
 std::vector<int> allowed_processors() {
   std::vector<int> processors;
+#ifdef _OPENMP  // not in fuzzers
   for (int place = 0; place < omp_get_num_places(); ++place) {
     std::vector<int> ids(static_cast<std::size_t>(omp_get_place_num_procs(place)));
     omp_get_place_proc_ids(place, ids.data());
     processors.insert(processors.end(), ids.begin(), ids.end());
   }
+#endif
   cpu_set_t own;
   if (processors.empty() && sched_getaffinity(0, sizeof own, &own) == 0)
     for (int i = 0; i < CPU_SETSIZE; ++i)
