@@ -1,7 +1,7 @@
 // augmix: a weighted mean of the image and of copies that chains of random operations transform. D.
 // Hendrycks et al., "AugMix: a simple data processing method to improve robustness and
 // uncertainty", ICLR 2020, with the operations and magnitudes of torchvision.transforms.v2.AugMix or
-// of timm's `augmix` (timm/data/auto_augment.py). Emission does not know it: augmix_pass.h draws and
+// of timm's `augmix` (timm/data/auto_augment.py). Emission is unchanged: augmix_pass.h draws and
 // applies it afterwards. Listed in augmentation_config.h; host and device.
 #pragma once
 
