@@ -148,8 +148,8 @@ class MemoryPlan {
   /// Calls check(), then makes one zero-filled allocation per space. Throws its errors.
   void commit(std::size_t limit_bytes = 0);
   bool committed() const { return committed_; }
-  /// Debug and sanitizer builds: throws std::logic_error naming a block whose guard words were
-  /// overwritten. Waits for the device. No effect in release builds.
+  /// For tests, in debug and sanitizer builds: throws std::logic_error naming a block whose guard
+  /// words were overwritten. Waits for the device. No effect in release builds.
   void check_guards() const;
   std::span<const Reservation> reservations() const { return reservations_; }
 
@@ -170,8 +170,8 @@ class MemoryPlan {
   bool committed_ = false;
 };
 
-/// Number of allocations of device and page-locked memory that this process has made; must not
-/// change after step 2 of a run.
+/// For tests: number of allocations of device and page-locked memory that this process has made;
+/// must not change after step 2 of a run.
 std::uint64_t device_allocation_count() noexcept;
 
 }  // namespace wellspring
