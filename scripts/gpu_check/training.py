@@ -31,13 +31,10 @@ def image_set(context):
     return root
 
 
-def train(context, config, *words):
-    return context.train(config, f"data.root={image_set(context)}", *words)
-
-
 def short(context, precision="bf16"):
     """Settings for a run that only has to finish."""
-    return [f"train.steps={context.steps}", f"eval.samples={64 if context.quick else 512}", f"precision={precision}"]
+    return [f"train.steps={context.steps}", f"eval.samples={64 if context.quick else 512}", f"precision={precision}",
+            f"data.root={image_set(context)}"]  # fmt: skip
 
 
 def weights(context):
@@ -66,7 +63,7 @@ def without_transfers(result):
 
 def graph(context):
     for config, precision, mode in itertools.product(TRAINING, ("f32", "bf16"), ("check", "on")):
-        command = train(context, config, *short(context, precision), "--graph", mode)
+        command = context.train(config, *short(context, precision), "--graph", mode)
         yield Check(f"{config} {precision}, --graph {mode}", command, without_transfers)
 
 
@@ -78,19 +75,19 @@ def streaming(context):
         streamed = weights(context)
         if "resident" not in context.known:
             shutil.rmtree(context.folder / "run")
-            context.run(train(context, FILES, *short(context)), "resident").output()
+            context.run(context.train(FILES, *short(context)), "resident").output()
             context.known["resident"] = weights(context)
         return same("resident", context.known["resident"], "streamed", streamed)
 
     for mode in ("on", "off", "check"):
-        command = train(context, FILES, *short(context), *STREAMED, "--graph", mode)
+        command = context.train(FILES, *short(context), *STREAMED, "--graph", mode)
         yield Check(f"{FILES} bf16, streamed, --graph {mode}", command, like_resident)
 
 
 def resuming(context):
     """Resumes a run from the middle; its final weights must equal the weights of the uninterrupted run."""
     half = context.steps // 2
-    command = train(context, FILES, *short(context), f"train.checkpoint_every={half}", "train.keep=9")
+    command = context.train(FILES, *short(context), f"train.checkpoint_every={half}", "train.keep=9")
 
     def like_uninterrupted(result):
         result.output()
@@ -131,6 +128,6 @@ def accuracy(context):
 
     for seed, precision in itertools.product(SEEDS[: 1 if context.quick else None], seen):
         settings = short(context, precision) if context.quick else [f"precision={precision}"]
-        command = train(context, "quickstart.yaml", f"seed={seed}", *settings)
+        command = context.train("quickstart.yaml", f"seed={seed}", *settings)
         yield Check(f"quickstart {precision}, seed {seed}", command, keep, seconds=120)
     yield Check("bf16 reaches the accuracy of f32", [], compare)
