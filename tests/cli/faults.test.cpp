@@ -203,7 +203,7 @@ constexpr Kind kKinds[] = {{"open", EMFILE, 4}, {"read", EIO, 2},     {"write", 
                            {"rename", EIO, 2},  {"link", ENOSPC, 1},  {"unlink", EIO, 1},
                            {"mkdir", ENOSPC, 2}};
 
-TEST_F(FaultInjection, EveryFailingCallLeavesAWholeCheckpoint) {
+TEST_F(FaultInjection, LeavesAWholeCheckpointAfterEveryFailingCall) {
   for (const Kind& kind : kKinds) {
     EXPECT_GT(calls_[kind.call], 0) << kind.call;
     for (const long number : sampled(calls_[kind.call], kind.share, full_sweep()))
@@ -219,7 +219,7 @@ TEST_F(FaultInjection, LastingFailuresLeaveAWholeCheckpoint) {
   RecordProperty("faults", tried_);
 }
 
-TEST_F(FaultInjection, AFailedLineOfMetricsIsRetried) {
+TEST_F(FaultInjection, RetriesAFailedLineOfMetrics) {
   const RunFolder run(pictures_.path());
   const Outcome outcome =
       run.train_with(fmt::format("write:3:{}", ENOSPC), run.run_folder() / "metrics.jsonl");
@@ -228,7 +228,7 @@ TEST_F(FaultInjection, AFailedLineOfMetricsIsRetried) {
   EXPECT_EQ(run.weights(), weights_);
 }
 
-TEST_F(FaultInjection, AFailedSyncOfACheckpointEndsTheRun) {
+TEST_F(FaultInjection, EndsTheRunIfACheckpointCannotBeSynced) {
   const RunFolder run(pictures_.path());
   const Outcome outcome =
       run.train_with(fmt::format("sync:1:{}", EIO), run.run_folder() / "checkpoints");
@@ -237,7 +237,7 @@ TEST_F(FaultInjection, AFailedSyncOfACheckpointEndsTheRun) {
   EXPECT_NE(outcome.err.find(std::strerror(EIO)), std::string::npos) << outcome.err;
 }
 
-TEST_F(FaultInjection, WithoutSymbolicLinksAFileNamesTheBestCheckpoint) {
+TEST_F(FaultInjection, NamesTheBestCheckpointInAFileWithoutSymbolicLinks) {
   const RunFolder run(pictures_.path());
   const fs::path config = run.folder() / "small.yaml", best = "runs/small/checkpoints/best";
   std::string text = slurp(config);

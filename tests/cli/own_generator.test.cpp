@@ -40,7 +40,7 @@ Outcome run_test_of(const std::string& name, const fs::path& folder,
                folder, environment);
 }
 
-TEST_F(OwnGenerator, TheWrittenTestChecksTheLaws) {
+TEST_F(OwnGenerator, HasAWrittenTestThatChecksTheLaws) {
   ASSERT_EQ(run("new generator rings").exit_code, 0);
   EXPECT_NE(slurp(folder_ / "rings.md").find("# rings\n"), std::string::npos);
   for (int i = 0; i < 2; ++i) {
@@ -122,7 +122,7 @@ TEST_F(OwnGenerator, BenchComparesACopyWithTheBuiltInGenerator) {
 }
 
 // The program has functions with the same names, which the copy must not call.
-TEST_F(OwnGenerator, AChangedCopyOfABuiltInGeneratorIsNotTheBuiltInOne) {
+TEST_F(OwnGenerator, DiffersFromTheBuiltInOneThatItIsAChangedCopyOf) {
   spill(folder_ / "noise.h",
         replaced(slurp(source_folder() / "generators/images/noise.h"),
                  "colour.r[i] = math::fma(width,", "colour.r[i] = 0.5f * math::fma(width,"));

@@ -122,7 +122,7 @@ inline int endless(volatile int* depth) {
   }
 };
 
-TEST_F(FaultyHeader, OfImagesIsRefusedIfItBreaksALaw) {
+TEST_F(FaultyHeader, IsRefusedIfItsImagesBreakALaw) {
   std::string text = slurp(source_folder() / "examples/generators/grating.h");
   const auto replace = [&](const std::string& from, const std::string& to) {
     text = replaced(text, from, to);
@@ -205,7 +205,7 @@ struct Grating {)");
   EXPECT_EQ(chosen("grating", "high").exit_code, 0);
 }
 
-TEST_F(FaultyHeader, OfSetsIsRefusedIfItsSizesDoNotFit) {
+TEST_F(FaultyHeader, IsRefusedIfItsSetSizesDoNotFit) {
   std::string text = slurp(source_folder() / "examples/generators/walk.h");
   const auto replace = [&](const std::string& from, const std::string& to) {
     text = replaced(text, from, to);
@@ -267,7 +267,7 @@ TEST_F(BrokenHeader, IsRefusedIfItsFileIsNone) {
   }
 }
 
-TEST_F(BrokenHeader, OnAFullDiskLeavesNothing) {
+TEST_F(BrokenHeader, LeavesNothingOnAFullDisk) {
   fs::copy_file(source_folder() / "examples/generators/walk.h", folder_ / "walk.h");
   ASSERT_EQ(run("compile --trust walk.h").exit_code, 0);
   const Outcome full = shell(
@@ -281,7 +281,7 @@ TEST_F(BrokenHeader, OnAFullDiskLeavesNothing) {
 
 #ifdef WELLSPRING_FAULT_INJECTOR
 // Makes each call in the cache fail once, as on a full disk (tests/support/fault_injector.cpp).
-TEST_F(BrokenHeader, OnADiskThatFillsIsReported) {
+TEST_F(BrokenHeader, ReportsADiskThatFills) {
   fs::copy_file(source_folder() / "examples/generators/walk.h", folder_ / "walk.h");
   // A compiler that repeats its first result.
   write_script(folder_ / "repeating", fmt::format(R"([ "$1" = --version ] && exec g++ --version

@@ -70,7 +70,7 @@ TEST_F(OwnGenerator, TrainsAndResumesOnlyWithTheSameHeader) {
   EXPECT_EQ(moved.exit_code, 0) << moved.err;
 }
 
-TEST_F(OwnGenerator, ItsTextIsStoredOnRequest) {
+TEST_F(OwnGenerator, StoresItsTextOnRequest) {
   const std::string text = slurp(source_folder() / "examples/generators/grating.h");
   spill(folder_ / "grating.h",
         replaced(text, "#pragma once", "#pragma once\n#include \"in/more.h\""));
@@ -145,7 +145,7 @@ TEST_F(OwnGenerator, ManyRanksCompileOnce) {
   EXPECT_EQ(outcome.err.find("note: compiling ", first + 1), std::string::npos) << outcome.err;
 }
 
-TEST_F(OwnGenerator, ANewIncludedFileMeansANewGenerator) {
+TEST_F(OwnGenerator, IsNewIfItIncludesANewFile) {
   write("grating", "#pragma once", "#pragma once\n#include \"amount.h\"");
   const std::string text = slurp(folder_ / "grating.h");
   spill(folder_ / "grating.h", replaced(text, "grey = 0.5f", "grey = kGrey"));
@@ -220,7 +220,7 @@ kill -9 $$
 }
 
 // A killed process leaves no entry, lock or folder.
-TEST_F(OwnGenerator, AKilledProcessLeavesNoEntry) {
+TEST_F(OwnGenerator, LeavesNoEntryIfTheProcessIsKilled) {
   const TemporaryFolder own;
   fs::copy_file(source_folder() / "examples/generators/walk.h", folder_ / "walk.h");
   write_script(folder_ / "slow", R"([ "$1" = --version ] && exec g++ --version
@@ -247,7 +247,7 @@ exec sleep 100
 
 // Without write access, existing entries are used; a header without an entry is compiled into a
 // temporary folder.
-TEST_F(OwnGenerator, AReadOnlyCacheIsUsed) {
+TEST_F(OwnGenerator, UsesAReadOnlyCache) {
   // The administrator can write to every folder.
   const std::string user =
       ::geteuid() == 0 ? "setpriv --reuid 65534 --regid 65534 --clear-groups " : "";

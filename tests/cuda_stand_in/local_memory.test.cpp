@@ -33,7 +33,7 @@ bool makes_samples(Generator& generator, std::size_t mebibytes) {
 }
 
 // The stand-in has one multiprocessor, so the 5,296 bytes of ginkgo's row in the report are 11.3 MiB.
-TEST(LocalMemory, OfAShowerFitsWheneverItsPlanDoes) {
+TEST(LocalMemory, FitsForAShowerWheneverItsPlanDoes) {
   const auto generator = make_generator("ginkgo", 1, {});
   int accepted = 0;
   for (std::size_t mebibytes = 1; mebibytes <= 20; ++mebibytes)
@@ -53,7 +53,7 @@ TEST(LocalMemory, IsALineOfThePlan) {
 }
 
 // Other kernels' local memory is not announced.
-TEST(LocalMemory, OfOtherKernelsIsInEveryPlan) {
+TEST(LocalMemory, IsInEveryPlanForOtherKernels) {
   std::istringstream report(read_text(WELLSPRING_SOURCE_DIR "/bench/results/kernels.md"));
   int rows = 0;
   for (std::string line; std::getline(report, line);) {

@@ -46,21 +46,21 @@ void expect_golden(const std::string& name, const std::string& config,
   EXPECT_EQ(text, read_text(golden)) << "WELLSPRING_UPDATE_GOLDEN=1 writes " << golden;
 }
 
-TEST(Nodes, OfTheQuickstart) {
+TEST(Nodes, AreTheGoldenOnesOfTheQuickstart) {
   expect_golden("quickstart", "quickstart.yaml", {});
 }
 
 // 32 rows instead of 128 keep the test short. This changes grids, not the list of nodes.
-TEST(Nodes, OfAResnet18At32Pixels) {
+TEST(Nodes, AreTheGoldenOnesOfAResnet18At32Pixels) {
   expect_golden("resnet18", "quickstart.yaml", {"model={name: resnet18}", "train.batch=32"});
 }
 
-TEST(Nodes, OfADeepSet) {
+TEST(Nodes, AreTheGoldenOnesOfADeepSet) {
   expect_golden("deepset", "ginkgo.yaml", {});
 }
 
 // A launch of four steps has the nodes of one step four times, in order, and no others.
-TEST(Nodes, OfSeveralStepsRepeatThoseOfOne) {
+TEST(Nodes, RepeatForSeveralSteps) {
   struct Recorded : TrainObserver {
     void on_graph(const GraphCensus& census, std::uint64_t steps) override {
       graphs.emplace_back(steps, census);

@@ -32,7 +32,7 @@ std::vector<Settable> settable() {
 }
 
 // 37 rows in batches of 20: full runs of 16 lanes and single events.
-TEST(GivenLatents, TheDrawnLatentsGiveTheDrawnSamples) {
+TEST(GivenLatents, GiveTheDrawnSamplesIfTheyAreTheDrawnLatents) {
   for (const Settable& one : settable()) {
     SCOPED_TRACE(std::string(one.generator) +
                  (one.settings.empty() ? "" : " " + one.settings[0].value));
@@ -69,7 +69,7 @@ TEST(GivenLatents, TheDrawnLatentsGiveTheDrawnSamples) {
   }
 }
 
-TEST(GivenLatents, OnlySettableLatentsAreNeeded) {
+TEST(GivenLatents, NeedOnlySettableLatents) {
   const auto generator = make_generator("gaussian_linear", 1);
   const std::vector<float> column =
       given_latents(generator->info(), std::vector<float>{1, 2, 3, 4, -1, -2, -3, -4}, 4, "test");

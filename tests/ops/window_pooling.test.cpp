@@ -21,7 +21,7 @@ class WindowPoolingTest : public test::OperationTest {};
 
 // Computed by hand: windows of 3x3 with stride 2 and padding 1 over a 3x3 image cover its four
 // corners of 2x2 pixels, and all contain the centre. Among equal values, the first wins.
-TEST_P(WindowPoolingTest, AWinnerSumsTheGradientsOfItsWindows) {
+TEST_P(WindowPoolingTest, SumsTheGradientsOfAWinnersWindows) {
   const PoolSpec spec = windows(3, 2, 1);
   const Buffer<float> x = buffer(std::vector<float>{1, 2, 2, 4, 3, 2, -1, -2, -3}),
                       y = buffer<float>(4), dx = buffer<float>(9),

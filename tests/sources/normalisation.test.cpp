@@ -216,7 +216,7 @@ struct Settled : Normalising {
   std::string measured_rows;
 };
 
-TEST_F(Settled, AllSourcesShareTheScalingOfTheLastFile) {
+TEST_F(Settled, SharesTheScalingOfTheLastFileAmongAllSources) {
   exported();
   const auto all =
       settle(files("a", ", rows: 0..100") + "," + files("b", ", rows: 100..400") + "," + made("c"));

@@ -124,7 +124,7 @@ TEST_F(Packed, RowsOfFilesAreReadAsBefore) {
   EXPECT_EQ(rows_of(*open("reals")), before);
 }
 
-TEST_F(Packed, TheIndexHasTheChecksumOfEveryShard) {
+TEST_F(Packed, HasTheChecksumOfEveryShardInItsIndex) {
   pack("shapes", path("s"), shards_of(kNpzShards));
   const nlohmann::json index = nlohmann::json::parse(slurp(path("s") / kShardIndex));
   EXPECT_EQ(index["format"], kNpzShards);

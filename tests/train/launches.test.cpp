@@ -157,7 +157,7 @@ TEST_F(Launches, EndWithASignalBetweenTwoOfThemAndContinue) {
 }
 
 // Streamed files, mixing, repeats, averages, sets, frozen phases, passes, views and sums over ranks.
-TEST_F(Launches, OfRunsOfAllKindsChangeNoBytes) {
+TEST_F(Launches, ChangeNoBytesOfRunsOfAnyKind) {
   const std::vector<std::pair<const char*, Settings>> runs = {
       {kPictures, {}},
       {kPictures, {"train.graph=check"}},

@@ -69,7 +69,7 @@ std::vector<std::uint8_t> end_of(const RunConfig& config, const TrainerOptions& 
   return trainer.state_bytes();
 }
 
-TEST(ModelRuns, WithDenseLabelsShowAndStorePredictions) {
+TEST(ModelRuns, ShowAndStorePredictionsOfDenseLabels) {
   const TemporaryFolder folder;
   Listener listener;
   const RunConfig config =

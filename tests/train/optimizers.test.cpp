@@ -164,7 +164,7 @@ TEST(LayerDecay, DividesNetworksAsTimmDoes) {
 }
 
 // A constant rate continues; a cool-down is repeated from an earlier checkpoint.
-TEST(Schedules, OfLongerRunsKeepTheRatesOfEarlierSteps) {
+TEST(Schedules, KeepTheRatesOfEarlierStepsInLongerRuns) {
   const Settings constant = {"optimizer.schedule=constant", "optimizer.warmup=0"};
   EXPECT_TRUE(may_be_longer(small_run("unused", constant)));
   EXPECT_FALSE(may_be_longer(small_run("unused")));

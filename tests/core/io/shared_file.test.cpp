@@ -38,7 +38,7 @@ struct SharedFiles : ::testing::Test {
   TemporaryFolder folder;
 };
 
-TEST_F(SharedFiles, OfOneProcessHaveNoName) {
+TEST_F(SharedFiles, HaveNoNameInASingleProcess) {
   SharedFile file(options(1));
   EXPECT_EQ(names(), 0u);
   ASSERT_EQ(file.memory().size(), 1024u);
@@ -76,7 +76,7 @@ TEST_F(SharedFiles, AreRemovedByTheLastOfFewerProcesses) {
   EXPECT_EQ(names(), 0u);
 }
 
-TEST_F(SharedFiles, OfAKilledProcessAreRemoved) {
+TEST_F(SharedFiles, AreRemovedAfterAProcessIsKilled) {
   leave_one(1);
   EXPECT_EQ(names(), 0u);
   leave_one(2);

@@ -122,7 +122,7 @@ TEST(JetViews, PixelsAreSumsOfWholeUnits) {
   EXPECT_EQ(at(17, 12), 3 * std::floor(0x1p+24f / 6) * 0x1p-24f);
 }
 
-TEST(JetViews, OneConstituentIsTheCentralPixel) {
+TEST(JetViews, DrawOneConstituentAsTheCentralPixel) {
   const Drawn image = draw({{7, 1.5, -0.3}}, {5, 0.1f, jets::Norm::square, 1});
   for (std::size_t p = 0; p < 25; ++p) EXPECT_EQ(image.pixels[p], p == 12 ? 1.0f : 0.0f);
   const auto numbers = measure({{7, 1.5, -0.3}});

@@ -54,7 +54,7 @@ TEST(IfsClassFiles, PublishedFilesGiveThePublishedClasses) {
   }
 }
 
-TEST(IfsClassFiles, WithoutProbabilitiesTheDeterminantsDecide) {
+TEST(IfsClassFiles, UseDeterminantsWithoutProbabilities) {
   const test::TemporaryFolder folder;
   write(folder / "three.csv", std::string("# Sierpinski\n\n") + kMaps);
   const System system = read_class_files({(folder / "three.csv").string()}).systems.at(0);
@@ -98,7 +98,7 @@ TEST(IfsClassFiles, ErrorsNameLineAndColumn) {
                      {"none.csv"});
 }
 
-TEST(IfsClassFiles, TheGeneratorKeepsTheirHash) {
+TEST(IfsClassFiles, HaveAHashThatTheGeneratorKeeps) {
   const test::TemporaryFolder folder;
   write(folder / "a.csv", kMaps);
   write(folder / "b.csv", "0.5,0,0,0.4,0,0,1\n0.5,0,0,0.5,0.5,0.5,3\n");

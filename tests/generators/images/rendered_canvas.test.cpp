@@ -87,7 +87,7 @@ TEST(RenderedCanvas, IsReadLikeAStoredImage) {
   }
 }
 
-TEST(RenderedCanvas, OfTheOutputSizeChangesNothing) {
+TEST(RenderedCanvas, ChangesNothingAtTheOutputSize) {
   for (const Drawn& drawn : kDrawn) {
     const auto plain = make_generator(drawn.generator, kCanvas, drawn.settings);
     const std::vector<float> x = test::collect(*plain, {kSeed, 0, kCount}).x;
@@ -145,7 +145,7 @@ TEST(RenderedCanvas, KeepsSmallCropsAsSharpAsTheWholePicture) {
 }
 
 // Teams of 7 threads settle a canvas in place, in scratch and in planned memory.
-TEST(RenderedCanvas, OfIfsIsTheSameInScratchAndInThePlan) {
+TEST(RenderedCanvas, IsTheSameInScratchAndInThePlanForIfs) {
   Ifs::Params params;
   params.mode = Ifs::Mode::svd;
   params.categories = 2;

@@ -165,7 +165,7 @@ TEST_F(CachedRowsTest, KeepTheirLimits) {
                {"images", "the file has changed"});
 }
 
-TEST_F(CachedRowsTest, OnDiskAreVerified) {
+TEST_F(CachedRowsTest, VerifiesRowsOnDisk) {
   const auto rows = cached({tier(CacheMedium::disk, RowForm::decoded)});
   std::vector<std::byte> memory;
   hold(*rows, memory);

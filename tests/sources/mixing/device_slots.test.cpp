@@ -45,7 +45,7 @@ TEST(RepeatedSlots, EqualTheOrderOfTrainingWithRepeats) {
   }
 }
 
-TEST(RepeatedSlots, OfALaterPassHaveTheOrdinalsOfAView) {
+TEST(RepeatedSlots, HaveTheOrdinalsOfAViewInALaterPass) {
   constexpr std::int64_t kRows = 6;
   const std::uint32_t words[] = {10, 1, 5};
   constexpr std::uint64_t kFirst = (std::uint64_t{1} << 32) + 10;

@@ -200,7 +200,7 @@ TEST(ClassifierScores, AgreeWithAllPairsForAnyBatch) {
   }
 }
 
-TEST(ClassifierScores, OfTwoClassesHaveACurveAndRejections) {
+TEST(ClassifierScores, HaveACurveAndRejectionsForTwoClasses) {
   Samples samples{2, {}, {}, {}, {}};
   for (int i = 0; i < 10; ++i) samples.add({0, static_cast<float>(i)}, 1);
   for (int i = 0; i < 4; ++i) samples.add({0, 2.5f * static_cast<float>(i) + 0.2f}, 0);
@@ -219,7 +219,7 @@ TEST(ClassifierScores, OfTwoClassesHaveACurveAndRejections) {
 }
 
 // The other class as signal: same area, the curve mirrored, rejections counted on the other side.
-TEST(ClassifierScores, OfTwoClassesFollowTheSignal) {
+TEST(ClassifierScores, FollowTheSignalOfTwoClasses) {
   Samples samples{2, {}, {}, {}, {}};
   for (int i = 0; i < 10; ++i) samples.add({0, static_cast<float>(i)}, 1);
   for (int i = 0; i < 4; ++i) samples.add({0, 2.5f * static_cast<float>(i) + 0.2f}, 0);

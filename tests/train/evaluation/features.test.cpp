@@ -110,7 +110,7 @@ TEST_F(Features, HaveTheShapeOfTheLayer) {
 }
 
 // A part ends with its activation: no value is negative, and some are positive.
-TEST_F(Features, OfAPartIncludeItsActivation) {
+TEST_F(Features, IncludeTheActivationOfAPart) {
   write("f.npz", "stage1");
   const auto values = npz_values<float>(folder_ / "f.npz", "features");
   EXPECT_GE(*std::ranges::min_element(values), 0);
@@ -120,7 +120,7 @@ TEST_F(Features, OfAPartIncludeItsActivation) {
   EXPECT_LT(*std::ranges::min_element(before), 0);
 }
 
-TEST_F(Features, OfTrainingSamplesAreNotHeldOut) {
+TEST_F(Features, DoNotCallTrainingSamplesHeldOut) {
   write("t.npz", "", {}, FeatureSamples::training);
   write("f.npz");
   const auto trained = npz_values<std::int64_t>(folder_ / "t.npz", "sample");
@@ -137,7 +137,7 @@ TEST_F(Features, AcceptDataWithOtherClasses) {
   EXPECT_EQ(npz_values<float>(folder_ / "f.npz", "features").size(), 20u * 8);
 }
 
-TEST_F(Features, OfSetsHaveARowPerItem) {
+TEST_F(Features, HaveARowPerItemOfASet) {
   const TemporaryFolder run;
   Trainer(small_run(run.path(), {"data.sources=[{name: jets, kind: generator, generator: ginkgo}]",
                                  "eval.sources=[{of: jets}]", "train.steps=2",
