@@ -225,6 +225,12 @@ TEST(NearestNeighbours, EqualTheDefinition) {
   }
 }
 
+TEST(NearestNeighbours, TakeTheFirstOfEquallySimilarSamples) {
+  const std::vector<float> bank = {1, 0, 0, 1, 1, 0, 1, 0};  // all products with the sample are exact
+  NearestNeighbours neighbours({.width = 2, .classes = 3, .neighbours = 1}, bank, {1, 0, 2, 0});
+  EXPECT_EQ(neighbours.classify(std::vector<float>{2, 0}), std::vector<std::int32_t>{1});
+}
+
 TEST(NearestNeighbours, WeighNeighboursByTheirSimilarity) {
   // One neighbour of class 1 at the sample itself, and two of class 0 at 60 degrees: exp(1 / T)
   // against 2 exp(0.5 / T). The two are equal at T = 0.5 / log 2 = 0.72.
