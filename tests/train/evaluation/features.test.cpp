@@ -226,7 +226,8 @@ TEST(NearestNeighbours, EqualTheDefinition) {
 }
 
 TEST(NearestNeighbours, TakeTheFirstOfEquallySimilarSamples) {
-  const std::vector<float> bank = {1, 0, 0, 1, 1, 0, 1, 0};  // all products with the sample are exact
+  const std::vector<float> bank = {1, 0, 0, 1,
+                                   1, 0, 1, 0};  // all products with the sample are exact
   NearestNeighbours neighbours({.width = 2, .classes = 3, .neighbours = 1}, bank, {1, 0, 2, 0});
   EXPECT_EQ(neighbours.classify(std::vector<float>{2, 0}), std::vector<std::int32_t>{1});
 }
