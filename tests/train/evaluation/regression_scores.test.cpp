@@ -1,5 +1,7 @@
 #include "train/evaluation/regression_scores.h"
 
+#include "tests/train/several_ranks.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,14 +24,17 @@ struct RegressionScoresTest : ::testing::Test {
   }
   HeadReport report(const std::vector<float>& weight, std::int64_t batch = 2) {
     RegressionScores scores(head);
-    HeadReport report{"h", 0, {{"rmse of x", -1, "mm"}, {"mae of x", -1, "mm"}}};
+    add(scores, weight, 0, static_cast<std::int64_t>(weight.size()), batch);
+    return written(scores);
+  }
+  /// Adds the samples from `begin` to `end`.
+  void add(RegressionScores& scores, std::vector<float> weights, std::int64_t begin,
+           std::int64_t end, std::int64_t batch) {
     scores.clear();
-    const auto count = static_cast<std::int64_t>(weight.size());
-    std::vector<float> weights = weight;
-    for (std::int64_t first = 0; first < count; first += batch) {
+    for (std::int64_t first = begin; first < end; first += batch) {
       PredictedRows rows;
       rows.source = 1;
-      rows.count = std::min(batch, count - first);
+      rows.count = std::min(batch, end - first);
       rows.width = 2;
       rows.outputs = outputs.data() + 2 * first;
       rows.truth.weight = weights.data() + first;
@@ -39,6 +44,9 @@ struct RegressionScoresTest : ::testing::Test {
       rows.truth.target = targets.data() + 2 * first;
       scores.add(rows, feed);
     }
+  }
+  static HeadReport written(const RegressionScores& scores) {
+    HeadReport report{"h", 0, {{"rmse of x", -1, "mm"}, {"mae of x", -1, "mm"}}};
     scores.write(report);
     return report;
   }
@@ -80,6 +88,21 @@ TEST_F(RegressionScoresTest, WeightSamplesLikeCopies) {
     EXPECT_DOUBLE_EQ(value(weighted, what), value(copied, what)) << what;
   EXPECT_DOUBLE_EQ(value(weighted, "rmse of x"), std::sqrt(0.5));
   EXPECT_DOUBLE_EQ(value(weighted, "mae of x"), 0.5);
+}
+
+// All sums are of a few multiples of 1/64, so their order does not matter.
+TEST_F(RegressionScoresTest, AreThoseOfAllRanks) {
+  const std::vector<float> weight = {1, 2, 1};
+  const HeadReport whole = report(weight);
+  test::run_ranks(2, [&](Communicator& ranks) {
+    RegressionScores scores(head);
+    add(scores, weight, ranks.rank() == 0 ? 0 : 1, ranks.rank() == 0 ? 1 : 3, 2);
+    scores.add_ranks(ranks);
+    const HeadReport found = written(scores);
+    ASSERT_EQ(found.scores.size(), whole.scores.size());
+    for (std::size_t i = 0; i < whole.scores.size(); ++i)
+      EXPECT_EQ(found.scores[i].value, whole.scores[i].value) << whole.scores[i].what;
+  });
 }
 
 }  // namespace
