@@ -115,6 +115,11 @@ target_compile_options(wellspring_flags INTERFACE
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-O3>")
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC collects garbage from 512 MiB on. From its default of up to 128 MiB, this takes a tenth of its time. A large
+  # file then needs 1 GB in place of 0.7.
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=524288>")
+endif()
 
 if(WELLSPRING_CUDA_STAND_IN)
   target_compile_definitions(wellspring_flags INTERFACE WELLSPRING_CUDA=1 WELLSPRING_CUDA_STAND_IN=1)
