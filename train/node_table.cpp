@@ -28,8 +28,11 @@ std::string node_table(const GraphCensus& census, std::span<const NodeBytes> byt
     text += fmt::format("  {}\n", node.name);
   }
   const auto all = static_cast<int>(census.nodes.size());
-  return text + fmt::format("{} nodes: {} kernels of Wellspring, {} of libraries, {} others\n", all,
-                            census.kernels - libraries, libraries, all - census.kernels);
+  return text + fmt::format(
+                    "{} nodes, {} on the longest path: {} kernels of Wellspring, {} of "
+                    "libraries, {} others\n",
+                    all, census.longest_path, census.kernels - libraries, libraries,
+                    all - census.kernels);
 }
 
 GraphCensus record_step(RunConfig config) {

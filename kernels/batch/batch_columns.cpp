@@ -1,5 +1,9 @@
 #include "kernels/batch/batch_columns.h"
 
+#include "core/error.h"
+
+#include <fmt/format.h>
+
 namespace wellspring {
 
 std::array<BatchColumn, kBatchColumns> columns_of(const BatchView& view) {
@@ -50,6 +54,12 @@ void BatchColumns::plan_state(MemoryPlan& memory, const std::string& group, std:
 template <class Reserve>
 void BatchColumns::plan_with(const SampleLayout& layout, DType dtype, std::int64_t rows,
                              Reserve reserve) {
+  if (layout.elements() > kMostSampleValues)
+    fail(
+        ErrorKind::config,
+        {fmt::format("{} has {} values per sample", to_string(layout), layout.elements()),
+         fmt::format("the limit is {}, because kernels count values in 32 bits", kMostSampleValues),
+         "use a smaller size, or fewer channels or items"});
   empty_ = BatchView{};
   empty_.size = rows;
   empty_.layout = layout;

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 namespace wellspring {
@@ -33,10 +34,15 @@ BatchView with_columns(BatchView view, const std::array<BatchColumn, kBatchColum
 /// For example "image 32x32x3", "event of 2 features", "set of up to 30 items of 4 features".
 std::string to_string(const SampleLayout& layout);
 
+/// Largest number of values of a sample, and of a layer's output for a sample: kernels count them
+/// in 32 bits.
+inline constexpr std::int64_t kMostSampleValues = std::numeric_limits<std::int32_t>::max();
+
 /// The memory of one batch.
 class BatchColumns {
  public:
-  /// Reserves every column of `layout`, and the overflow counts for sets.
+  /// Reserves every column of `layout`, and the overflow counts for sets. Error (config): a sample
+  /// has more than kMostSampleValues values.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
             const SampleLayout& layout, DType dtype, MemorySpace space = MemorySpace::device);
   /// Like plan(), but reserves device state: the batch of a training step is compared and restored

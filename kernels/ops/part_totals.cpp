@@ -24,17 +24,28 @@ void append(AddParts<most>& all, const PartTotal& total) {
 }
 
 template <int most>
-void launch_all(Stream& stream, const AddParts<most>& all) {
-  if (all.entries == 0) return;
+std::int64_t teams_of(const AddParts<most>& all) {
+  if (all.entries == 0) return 0;
+  const PartTotal& last = all.table[all.entries - 1];
+  return last.first_team + teams(last);
+}
+
+template <int most>
+TeamShape shape_of(const AddParts<most>& all) {
   TeamShape shape{kWarp, 0};
-  const std::span table(all.table, static_cast<std::size_t>(all.entries));
-  for (const PartTotal& total : table) {
+  for (const PartTotal& total : std::span(all.table, static_cast<std::size_t>(all.entries))) {
     const int width = channel_width(total.columns);
     const auto slots = static_cast<std::size_t>(channel_slots(total.count, width));
     shape.size = std::max(shape.size, channel_team(total.count, width));
     shape.scratch_bytes = std::max(shape.scratch_bytes, slots * sizeof(float));
   }
-  league(stream, "part_totals", table.back().first_team + teams(table.back()), shape, all);
+  return shape;
+}
+
+template <int most>
+void launch_all(Stream& stream, const AddParts<most>& all) {
+  if (all.entries == 0) return;
+  league(stream, "part_totals", teams_of(all), shape_of(all), all);
 }
 
 }  // namespace
@@ -46,7 +57,15 @@ void PartTotals::add(Stream& stream, const PartTotal& total) {
 
 void PartTotals::launch(Stream& stream) {
   launch_all(stream, all_);
-  all_.entries = 0;
+  clear();
+}
+
+TeamShape PartTotals::shape() const {
+  return shape_of(all_);
+}
+
+std::int64_t PartTotals::teams() const {
+  return teams_of(all_);
 }
 
 void sum_parts(Stream& stream, PartTotals* later, std::initializer_list<PartTotal> totals) {

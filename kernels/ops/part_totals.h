@@ -11,6 +11,10 @@
 #include <cstdint>
 #include <initializer_list>
 
+namespace wellspring {
+struct TeamShape;
+}
+
 namespace wellspring::ops {
 
 /// sums [samples, columns] = parts [samples, count, columns], added over `count`.
@@ -33,6 +37,12 @@ struct AddParts {
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
+    add(team, index);
+  }
+
+  /// Also returns the sum of the squares of the team's sums, as stored.
+  template <class Team>
+  WS_HD float add(Team& team, std::int64_t index) const {
     int entry = 0, end = entries;  // table[entry] holds the team
     while (end - entry > 1) {
       const int middle = (entry + end) / 2;
@@ -60,6 +70,12 @@ struct AddParts {
         static_cast<bf16*>(of.sums)[at] = bf16(slots[k]);
       }
     }
+    float squares = 0;
+    for (int k = 0; k < width; ++k) {
+      const float sum = of.type == DType::f32 ? slots[k] : static_cast<float>(bf16(slots[k]));
+      squares += sum * sum;
+    }
+    return squares;
   }
 };
 
@@ -67,13 +83,20 @@ struct AddParts {
 /// launch.
 class PartTotals {
  public:
+  static constexpr int kMost = 64;
   /// Launches first if the table is full.
   void add(Stream& stream, const PartTotal& total);
   /// Launches everything added since the last launch.
   void launch(Stream& stream);
 
+  /// For a caller that adds the waiting totals in a launch of its own: the functor, its shape and
+  /// its number of teams. Then call clear().
+  const AddParts<kMost>& waiting() const { return all_; }
+  TeamShape shape() const;
+  std::int64_t teams() const;
+  void clear() { all_.entries = 0; }
+
  private:
-  static constexpr int kMost = 64;
   AddParts<kMost> all_;
 };
 

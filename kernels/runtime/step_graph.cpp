@@ -5,9 +5,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cxxabi.h>
 #include <stdexcept>
+#include <unordered_map>
 #include <utility>
 
 namespace wellspring {
@@ -60,6 +62,7 @@ class HostGraph final : public StepGraph, private WorkRecorder {
   void add(NodeKind kind, std::string_view name, std::function<void()> work) override {
     ++counter_of(census_, kind);
     census_.nodes.push_back({kind, std::string(name)});
+    ++census_.longest_path;
     nodes_.push_back(std::move(work));
   }
 
@@ -132,20 +135,22 @@ GraphNode kernel_node(cudaGraphNode_t node) {
   return out;
 }
 
-void count(cudaGraph_t graph, GraphCensus& census);
+int count(cudaGraph_t graph, GraphCensus& census);
 
-void count_node(cudaGraphNode_t node, GraphCensus& census) {
+/// Returns the number of nodes that run one after another: that of a child graph is its longest path.
+int count_node(cudaGraphNode_t node, GraphCensus& census) {
   cudaGraphNodeType type{};
   WS_CUDA_CHECK(cudaGraphNodeGetType(node, &type));
   const auto add = [&census](NodeKind kind, std::string name) {
     ++counter_of(census, kind);
     census.nodes.push_back({kind, std::move(name)});
+    return 1;
   };
   switch (type) {
     case cudaGraphNodeTypeKernel:
       ++census.kernels;
       census.nodes.push_back(kernel_node(node));
-      return;
+      return 1;
     case cudaGraphNodeTypeMemset:
       return add(NodeKind::memset, "memset");
     case cudaGraphNodeTypeMemcpy:
@@ -153,7 +158,7 @@ void count_node(cudaGraphNode_t node, GraphCensus& census) {
     case cudaGraphNodeTypeHost:
       return add(NodeKind::host, "host");
     case cudaGraphNodeTypeEmpty:
-      return;  // only joins edges: no work
+      return 0;  // only joins edges: no work
     case cudaGraphNodeTypeGraph: {
       cudaGraph_t child = nullptr;
       WS_CUDA_CHECK(cudaGraphChildGraphNodeGetGraph(node, &child));
@@ -163,15 +168,44 @@ void count_node(cudaGraphNode_t node, GraphCensus& census) {
       ++census.other;
       census.nodes.push_back(
           {NodeKind::host, fmt::format("node of type {}", static_cast<int>(type))});
+      return 1;
   }
 }
 
-void count(cudaGraph_t graph, GraphCensus& census) {
+/// The longest path of a graph without cycles: a node's path ends with it. Each round lengthens the
+/// paths by an edge or more, so there are at most as many rounds as nodes.
+int longest_path(cudaGraph_t graph, const std::unordered_map<cudaGraphNode_t, int>& lengths) {
+  std::size_t size = 0;
+  WS_CUDA_CHECK(cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &size));
+  std::vector<cudaGraphNode_t> from(size), to(size);
+  // Without memory for the data, CUDA refuses edges of programmatic launches, which libraries use.
+  std::vector<cudaGraphEdgeData> data(size);
+  if (size != 0)
+    WS_CUDA_CHECK(cudaGraphGetEdges(graph, from.data(), to.data(), data.data(), &size));
+  std::unordered_map<cudaGraphNode_t, int> paths = lengths;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t i = 0; i < size; ++i) {
+      const int path = paths.at(from[i]) + lengths.at(to[i]);
+      if (path <= paths.at(to[i])) continue;
+      paths.at(to[i]) = path;
+      changed = true;
+    }
+  }
+  int longest = 0;
+  for (const auto& [node, path] : paths) longest = std::max(longest, path);
+  return longest;
+}
+
+/// Adds the nodes of a graph. Returns its longest path.
+int count(cudaGraph_t graph, GraphCensus& census) {
   std::size_t size = 0;
   WS_CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &size));
   std::vector<cudaGraphNode_t> nodes(size);
   if (size != 0) WS_CUDA_CHECK(cudaGraphGetNodes(graph, nodes.data(), &size));
-  for (const cudaGraphNode_t node : nodes) count_node(node, census);
+  std::unordered_map<cudaGraphNode_t, int> lengths;
+  for (const cudaGraphNode_t node : nodes) lengths.emplace(node, count_node(node, census));
+  return longest_path(graph, lengths);
 }
 
 bool capturing(cudaStream_t stream) {
@@ -206,7 +240,7 @@ class CudaGraph final : public StepGraph {
   CudaGraph(Stream& stream, const std::function<void(Stream&)>& body) : device_(stream.device()) {
     const cuda::DeviceScope scope(device_.index);
     const GraphPtr graph = capture(stream, body);
-    count(graph.get(), census_);
+    census_.longest_path = count(graph.get(), census_);
     cudaGraphExec_t exec = nullptr;
     WS_CUDA_CHECK(cudaGraphInstantiate(&exec, graph.get(), 0));
     exec_.reset(exec);

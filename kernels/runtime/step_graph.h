@@ -38,6 +38,7 @@ struct GraphCensus {
   int host_nodes = 0;
   int other = 0;
   std::vector<GraphNode> nodes;  ///< in recording order (CPU) or node order (CUDA)
+  int longest_path = 0;          ///< nodes that must run one after another
   /// For tests.
   bool no_host_transfer() const { return host_to_device + device_to_host + host_nodes == 0; }
 };

@@ -49,6 +49,22 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::si
   return cudaSuccess;
 }
 
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to,
+                              cudaGraphEdgeData*, std::size_t* count) {
+  std::size_t edges = 0;
+  for (const auto& node : graph->nodes) {
+    for (const std::size_t before : node->after) {
+      if (from != nullptr && edges < *count) {
+        from[edges] = graph->nodes[before].get();
+        to[edges] = node.get();
+      }
+      ++edges;
+    }
+  }
+  *count = from == nullptr ? edges : std::min(*count, edges);
+  return cudaSuccess;
+}
+
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) {
   *type = node->type;
   return cudaSuccess;

@@ -7,6 +7,7 @@
 #include "kernels/ops/cuda/dense.h"
 #include "kernels/ops/cuda/pointers.h"
 #include "kernels/ops/cuda/versions.h"
+#include "kernels/ops/plan_log.h"
 #include "kernels/runtime/dtype.h"
 
 #include <cuda_runtime_api.h>
@@ -127,7 +128,8 @@ std::unique_ptr<Conv2d> plan_conv2d(const Conv2dSpec& spec, const Stream&) {
   return std::make_unique<OnHost<Conv2d>>(std::move(host), std::move(planned), operands);
 }
 
-std::unique_ptr<Dense> plan_dense(const DenseSpec& spec, const Stream&) {
+std::unique_ptr<Dense> plan_dense(const DenseSpec& spec, const Stream& stream) {
+  stream.library<PlanLog>()->algorithms[spec.to_string()] = "oneDNN's";
   const auto rows = static_cast<std::size_t>(spec.rows), in = static_cast<std::size_t>(spec.in),
              out = static_cast<std::size_t>(spec.out);
   const Operands operands = {rows * in, out * in, rows * out, spec.compute, spec.output};

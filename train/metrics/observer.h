@@ -25,7 +25,7 @@ struct PlanReport {
   std::string device;     ///< "cpu", "cuda:0", with the device name
   std::string precision;  ///< "f32", "bf16"
   std::string graph;      ///< "off", "on", "check"
-  std::string plans;      ///< plans_digest of convolutions
+  std::string plans;      ///< see plans_digest
   std::string model;
   std::int64_t parameters = 0;  ///< number of values, including frozen ones
   std::int64_t frozen = 0;

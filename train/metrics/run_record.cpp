@@ -21,7 +21,7 @@ std::string utc_text(std::time_t time) {
 std::string computing_instruction_set(const std::string& device, const std::string& plans,
                                       int ranks) {
   std::string text = device.starts_with("cpu") ? ops::cpu::instruction_set() : "cuda";
-  if (!device.starts_with("cpu") && !plans.empty()) text += ", convolution plans " + plans;
+  if (!device.starts_with("cpu") && !plans.empty()) text += ", library plans " + plans;
   return ranks == 1 ? text : text + ", " + counted(ranks, "rank");
 }
 

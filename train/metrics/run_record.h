@@ -22,7 +22,7 @@ struct RunRecord {
   std::int64_t parameters = 0;
   std::int64_t batch = 0;
   std::uint64_t last_step = 0;  ///< planned for the run
-  std::string instruction_set;  ///< "avx512"; "avx512, 2 ranks"; "cuda, convolution plans
+  std::string instruction_set;  ///< "avx512"; "avx512, 2 ranks"; "cuda, library plans
                                 ///< 0123456789abcdef"; "" in records written by old versions
 };
 

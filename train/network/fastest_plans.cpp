@@ -5,6 +5,7 @@
 #include "core/text/plural.h"
 #include "generators/table_cache.h"
 #include "kernels/ops/conv_tuning.h"
+#include "kernels/ops/plan_log.h"
 
 #include <fmt/format.h>
 
@@ -62,10 +63,12 @@ void use_fastest_plans(const Stream& stream) {
 
 std::string plans_digest(const Stream& stream) {
   const auto plans = stream.library<PlanCache>();
-  if (plans->chosen.empty()) return {};
+  const auto log = stream.library<ops::PlanLog>();
+  if (plans->chosen.empty() && log->algorithms.empty()) return {};
   Sha256 hash;
-  for (const auto& [question, plan] : plans->chosen)
-    hash.update(bytes_of(question + "\n" + plan + "\n"));
+  for (const auto* choices : {&plans->chosen, &log->algorithms})
+    for (const auto& [question, plan] : *choices)
+      hash.update(bytes_of(question + "\n" + plan + "\n"));
   return hash.hex().substr(0, 16);
 }
 

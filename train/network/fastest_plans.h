@@ -14,8 +14,9 @@ namespace wellspring {
 /// Has no effect on a CPU.
 void use_fastest_plans(const Stream& stream);
 
-/// A short digest of the plans that the stream's network uses; the bits of its results depend on
-/// these plans. "" if no plan was chosen. The same plans have the same digest on any machine.
+/// A short digest of the plans that the stream's network uses: of convolutions, if the fastest were
+/// chosen, and cuBLASLt's algorithms. The bits of its results depend on these plans. "" if there are
+/// none. The same plans have the same digest on any machine.
 std::string plans_digest(const Stream& stream);
 
 /// Notes for the user about the plans of a stream's network: how many passes were timed, and

@@ -142,7 +142,8 @@ class Layer {
   virtual void backward(const LayerRun& run) = 0;
 };
 
-/// Makes the layer of the planner's node. Errors: as in planning its operation.
+/// Makes the layer of the planner's node. Errors: as in planning its operation; config if its output
+/// has more than kMostSampleValues values per sample (kernels/batch/batch_columns.h).
 std::unique_ptr<Layer> make_layer(LayerPlanner& planner);
 
 // One per operation, in train/network/layers/.

@@ -1,5 +1,6 @@
 #include "train/network/network.h"
 
+#include "core/expect.h"
 #include "kernels/ops/part_totals.h"
 #include "train/network/fusion.h"
 
@@ -379,11 +380,13 @@ void Network::forward(const Pass& pass) {
   run(forward_, "forward in shards", pass, none, nullptr);
 }
 
-void Network::backward(const Pass& pass, GradientBuckets* buckets) {
-  ops::PartTotals later;
+void Network::backward(const Pass& pass, GradientBuckets* buckets, ops::PartTotals* waiting) {
+  WS_EXPECT(buckets == nullptr || waiting == nullptr);
+  ops::PartTotals own;
+  ops::PartTotals& later = waiting != nullptr ? *waiting : own;
   if (buckets != nullptr) buckets->begin(gradient_nodes_);
   run(backward_, "backward in shards", pass, later, buckets);
-  later.launch(pass.stream);
+  own.launch(pass.stream);
   if (buckets != nullptr) buckets->reduce(pass.stream, later, 0);
 }
 

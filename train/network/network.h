@@ -74,8 +74,11 @@ class Network {
   void* output_gradient() const;
   /// Enqueues the backward pass of the same batch, which writes the gradient of every trained
   /// parameter. It ends at the first operation with trained parameters. `buckets`: also enqueues
-  /// the sums of the gradients over the ranks; the caller joins these sums.
-  void backward(const Pass& pass, GradientBuckets* buckets = nullptr);
+  /// the sums of the gradients over the ranks; the caller joins these sums. `waiting` (only without
+  /// buckets): gets the last totals of gradients, which the caller adds before anything reads a
+  /// gradient or runs the network again.
+  void backward(const Pass& pass, GradientBuckets* buckets = nullptr,
+                ops::PartTotals* waiting = nullptr);
   /// Gradient of x after backward(); only with NetworkSpec::input_gradient.
   const void* input_gradient() const;
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/ops/metrics.h"
+#include "kernels/ops/part_totals.h"
 #include "kernels/ops/team_loop.h"
 #include "kernels/random/math.h"
 #include "kernels/runtime/macros.h"
@@ -23,9 +24,11 @@ namespace wellspring::ops {
 /// the scale is 0, the update is skipped and the sticky flag is set. The same launch sets the
 /// learning rate and the bias corrections, then collects the step's metrics, so later work, such as
 /// the optimizer, finds state->step incremented. An `end` without a state is ignored. `partials`:
-/// gradient_norm_partials() floats.
+/// gradient_norm_partials() floats. `totals`: totals that still wait, all of them gradients; the
+/// first launch also adds them, if they have at most kMostTotalTeams teams.
 void gradient_norm(Stream& stream, const ParameterView& parameters, const ScheduleSpec& schedule,
-                   float clip, float* partials, StepState* state, const CollectMetrics& end = {});
+                   float clip, float* partials, StepState* state, const CollectMetrics& end = {},
+                   PartTotals* totals = nullptr);
 std::size_t gradient_norm_partials();
 
 /// Adaptive gradient clipping in place: scales the gradient of each unit of parameters.clip_units
@@ -36,6 +39,9 @@ void clip_adaptively(Stream& stream, const ParameterView& parameters, float fact
 /// Number of partial sums of the gradient norm: enough teams to fill a large GPU, but few enough
 /// for one team to add in one pass. The number affects the rounding of the norm.
 inline constexpr std::int64_t kNormParts = 256;
+/// Maximum number of teams that add totals in the launch of the squares: each adds a partial sum,
+/// and the one team that adds these reads four per lane.
+inline constexpr std::int64_t kMostTotalTeams = 768;
 
 /// Number of packs for n values; the last pack may be incomplete.
 WS_INLINE constexpr std::int64_t packs(std::int64_t n) {
@@ -52,12 +58,20 @@ struct GradientSquares {
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t part) const {
+    sum(team, part, [](std::int64_t, std::int64_t) { return [](std::int64_t) { return false; }; });
+  }
+
+  /// Leaves out pack p if without(begin, end)(p), where the team's packs are [begin, end).
+  template <class Team, class Without>
+  WS_HD void sum(Team& team, std::int64_t part, Without without) const {
     const std::int64_t of_matrices = packs(matrices), all = of_matrices + packs(vectors);
     const std::int64_t begin = all * part / kNormParts, end = all * (part + 1) / kNormParts;
     Pack* lanes = team.template scratch<Pack>(reduce_lanes(end - begin));
     const GradientSquares self = *this;
+    const auto left_out = without(begin, end);
     const Pack sums = team_sum<Team, Pack>(team, lanes, end - begin, [=](std::int64_t i) {
       const std::int64_t p = begin + i;
+      if (left_out(p)) return Pack{};
       return p < of_matrices ? squares(self.matrix_gradient, p, self.matrices)
                              : squares(self.vector_gradient, p - of_matrices, self.vectors);
     });
@@ -78,11 +92,50 @@ struct GradientSquares {
   }
 };
 
+/// Packs [begin, end) of the gradients, matrices first.
+struct PackRange {
+  std::int64_t begin = 0, end = 0;
+};
+
+/// First pass if totals of partial gradients still wait: the first teams add these totals and the
+/// squares of their sums, the others the squares of all other gradients. So no team reads what
+/// another one writes. `partials`: of the squares first, then of the totals.
+template <class T>
+struct TotalsAndSquares {
+  AddParts<PartTotals::kMost> totals = {};
+  /// Packs of the totals' sums, ascending, no two adjacent.
+  PackRange summed[PartTotals::kMost] = {};
+  std::int32_t ranges = 0;
+  std::int32_t total_teams = 0;
+  GradientSquares<T> squares;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    if (index < total_teams) {
+      const float sum = totals.add(team, index);
+      if (team.rank() == 0) squares.partials[kNormParts + index] = sum;
+      return;
+    }
+    squares.sum(team, index - total_teams, [this](std::int64_t begin, std::int64_t end) {
+      int first = 0;  // the first range that ends after `begin`
+      while (first < ranges && summed[first].end <= begin) ++first;
+      int last = first;
+      while (last < ranges && summed[last].begin < end) ++last;
+      return [this, first, last](std::int64_t pack) {
+        for (int r = first; r < last; ++r)
+          if (summed[r].begin <= pack && pack < summed[r].end) return true;
+        return false;
+      };
+    });
+  }
+};
+
 /// Second pass: computes the norm, the clipping factor and the factors of set_step_factors. Then it
 /// ends the step.
 struct GradientScale {
   static constexpr LaunchBound kLaunchBound = kMetricBound;
   const float* partials;
+  std::int64_t parts;  ///< number of partial sums
   ScheduleSpec schedule;
   float clip;
   StepState* state;
@@ -99,13 +152,13 @@ struct GradientScale {
  private:
   template <class Team>
   WS_HD void scale(Team& team) const {
-    float* lanes = team.template scratch<float>(reduce_lanes(kNormParts));
+    float* lanes = team.template scratch<float>(reduce_lanes(parts));
     const std::uint64_t step = state->step;  // loaded before the barriers
     const std::uint32_t nonfinite = state->nonfinite;
     set_step_factors(team, schedule, step, state);
-    const float* parts = partials;
+    const float* const from = partials;
     const float sum =
-        team_sum<Team, float>(team, lanes, kNormParts, [=](std::int64_t i) { return parts[i]; });
+        team_sum<Team, float>(team, lanes, parts, [=](std::int64_t i) { return from[i]; });
     if (team.rank() != 0) return;
     const float norm = math::sqrt(sum);
     state->gradient_norm = norm;

@@ -55,9 +55,10 @@ StepBatch TrainingStep::kept(std::size_t k) const {
 
 /// Enqueues everything from the batch to the updated parameters.
 void TrainingStep::learn(Stream& stream, const StepBatch& batch) {
-  for (std::int64_t i = 0; i < passes_; ++i) pass(stream, batch, i);
+  ops::PartTotals waiting;
+  for (std::int64_t i = 0; i < passes_; ++i) pass(stream, batch, i, waiting);
   if (buckets_) buckets_->join(stream);
-  traced(stream, stages::kOptimize, [&] { optimize(stream, batch); });
+  traced(stream, stages::kOptimize, [&] { optimize(stream, batch, waiting); });
 }
 
 /// Assigns a sample to each row, emits the samples and mixes them.
@@ -73,8 +74,10 @@ void TrainingStep::data(Stream& stream) {
 
 /// Takes one part of the batch through the network: the loss of each sample for each of its heads,
 /// and the gradient of every parameter, added to the gradients of the earlier parts. The last part also
-/// enqueues the sums of the gradients over all ranks.
-void TrainingStep::pass(Stream& stream, const StepBatch& batch, std::int64_t index) {
+/// enqueues the sums of the gradients over all ranks. A single pass without ranks leaves its last totals
+/// of gradients in `waiting`.
+void TrainingStep::pass(Stream& stream, const StepBatch& batch, std::int64_t index,
+                        ops::PartTotals& waiting) {
   const std::int64_t first = index * rows_.count;
   const BatchView rows = rows_of(batch.view, {first, rows_.count});
   const Slot* const slots = batch.slots + first;
@@ -86,7 +89,8 @@ void TrainingStep::pass(Stream& stream, const StepBatch& batch, std::int64_t ind
                     layer ? &*layer : nullptr);
   });
   GradientBuckets* const buckets = buckets_ && index + 1 == passes_ ? &*buckets_ : nullptr;
-  traced(stream, stages::kBackward, [&] { task_.backward(pass, buckets); });
+  ops::PartTotals* const later = passes_ == 1 && buckets == nullptr ? &waiting : nullptr;
+  traced(stream, stages::kBackward, [&] { task_.backward(pass, buckets, later); });
   if (passes_ == 1 || buckets != nullptr) return;
   const ParameterArena& arena = task_.parameters();
   for (const GradientRange range : {arena.matrices(), arena.vectors()})
@@ -95,10 +99,11 @@ void TrainingStep::pass(Stream& stream, const StepBatch& batch, std::int64_t ind
 
 /// Computes the gradient norm and clips, sets the learning rate, writes a line of metrics into the ring
 /// and increments the step counter; one pass updates the master weights and their working copy.
-void TrainingStep::optimize(Stream& stream, const StepBatch& batch) {
+void TrainingStep::optimize(Stream& stream, const StepBatch& batch, ops::PartTotals& waiting) {
   task_.optimize(
       stream, schedule_,
-      {losses_.measures(), batch.slots, batch.view.overflow, state_.data(), ring_.view()});
+      {losses_.measures(), batch.slots, batch.view.overflow, state_.data(), ring_.view()},
+      &waiting);
 }
 
 TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, SupervisedTask& task,

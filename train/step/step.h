@@ -64,8 +64,8 @@ class TrainingStep {
  private:
   void data(Stream& stream);
   void learn(Stream& stream, const StepBatch& batch);
-  void pass(Stream& stream, const StepBatch& batch, std::int64_t index);
-  void optimize(Stream& stream, const StepBatch& batch);
+  void pass(Stream& stream, const StepBatch& batch, std::int64_t index, ops::PartTotals& waiting);
+  void optimize(Stream& stream, const StepBatch& batch, ops::PartTotals& waiting);
   StepBatch made() const { return {batch(), mixture_.slots()}; }
   StepBatch kept(std::size_t k) const;
 

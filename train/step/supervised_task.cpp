@@ -94,17 +94,22 @@ void SupervisedTask::forward(const Pass& pass) {
   }
 }
 
-void SupervisedTask::backward(const Pass& pass, GradientBuckets* buckets) {
+void SupervisedTask::backward(const Pass& pass, GradientBuckets* buckets,
+                              ops::PartTotals* waiting) {
   const BatchView batch = visible(pass.batch);
-  networks_[phase_]->backward({pass.stream, batch, pass.slots, pass.state, pass.mode}, buckets);
+  networks_[phase_]->backward({pass.stream, batch, pass.slots, pass.state, pass.mode}, buckets,
+                              waiting);
 }
 
 void SupervisedTask::optimize(Stream& stream, const ops::ScheduleSpec& schedule,
-                              const ops::CollectMetrics& end) {
+                              const ops::CollectMetrics& end, ops::PartTotals* waiting) {
   StepState* const state = end.state;
   const ops::ParameterView view = parameters().view();
-  if (view.units > 0) ops::clip_adaptively(stream, view, optimizer_.agc);
-  ops::gradient_norm(stream, view, schedule, clip_, norm_partials_.data(), state, end);
+  if (view.units > 0) {
+    if (waiting != nullptr) waiting->launch(stream);
+    ops::clip_adaptively(stream, view, optimizer_.agc);
+  }
+  ops::gradient_norm(stream, view, schedule, clip_, norm_partials_.data(), state, end, waiting);
   ops::optimizer_step(stream, optimizer_, view, parameters().first_moment(),
                       parameters().second_moment(), state);
   if (ema_ > 0)

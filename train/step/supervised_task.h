@@ -59,12 +59,14 @@ class SupervisedTask {
   void* output_gradient() const { return network().output_gradient(); }
   /// The last layer, if a step runs it with the loss; see Network::output_layer.
   std::optional<ops::OutputLayer> output_layer() const { return network().output_layer(); }
-  /// Enqueues the backward pass: the gradient of every parameter that the step trains. `buckets`: see
-  /// Network::backward.
-  void backward(const Pass& pass, GradientBuckets* buckets = nullptr);
-  /// Enqueues clipping, the learning rate, the end of the step, and the update of all trained
-  /// parameters and their average.
-  void optimize(Stream& stream, const ops::ScheduleSpec& schedule, const ops::CollectMetrics& end);
+  /// Enqueues the backward pass: the gradient of every parameter that the step trains. `buckets` and
+  /// `waiting`: see Network::backward.
+  void backward(const Pass& pass, GradientBuckets* buckets = nullptr,
+                ops::PartTotals* waiting = nullptr);
+  /// Enqueues the totals that wait, clipping, the learning rate, the end of the step, and the update of
+  /// all trained parameters and their average.
+  void optimize(Stream& stream, const ops::ScheduleSpec& schedule, const ops::CollectMetrics& end,
+                ops::PartTotals* waiting = nullptr);
 
   ParameterArena& parameters() { return networks_.back()->parameters(); }
   const ParameterArena& parameters() const { return network().parameters(); }

@@ -19,6 +19,7 @@ namespace wellspring::ops::cuda {
   X(cublasLtGetStatusString)              \
   X(cublasLtGetVersion)                   \
   X(cublasLtMatmul)                       \
+  X(cublasLtMatmulAlgoConfigGetAttribute) \
   X(cublasLtMatmulAlgoGetHeuristic)       \
   X(cublasLtMatmulDescCreate)             \
   X(cublasLtMatmulDescDestroy)            \

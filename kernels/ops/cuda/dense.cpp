@@ -5,6 +5,7 @@
 #include "kernels/ops/column_sum.h"
 #include "kernels/ops/cuda/cublas_lt.h"
 #include "kernels/ops/cuda/pointers.h"
+#include "kernels/ops/plan_log.h"
 #include "kernels/runtime/cuda_check.h"
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 // cuBLASLt is column-major: it reads a row-major [rows, columns] array as its transpose, a (columns
@@ -59,6 +61,31 @@ class Product {
   }
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }
+
+  /// The attributes of the chosen algorithm, and the library's version: equal texts mean equal
+  /// bits. An attribute that the library does not tell is "?", because the text only informs.
+  std::string algorithm() const {
+    std::string text = fmt::format("cuBLASLt {}", cublas_lt().cublasLtGetVersion());
+    const auto add = [&](const char* name, cublasLtMatmulAlgoConfigAttributes_t attribute,
+                         std::size_t bytes) {
+      std::uint32_t value = 0;
+      std::size_t written = 0;
+      const cublasStatus_t status = cublas_lt().cublasLtMatmulAlgoConfigGetAttribute(
+          &algorithm_, attribute, &value, bytes, &written);
+      text += status == CUBLAS_STATUS_SUCCESS ? fmt::format(", {} {}", name, value)
+                                              : fmt::format(", {} ?", name);
+    };
+    add("algorithm", CUBLASLT_ALGO_CONFIG_ID, sizeof(std::int32_t));
+    add("tile", CUBLASLT_ALGO_CONFIG_TILE_ID, sizeof(std::uint32_t));
+    add("stages", CUBLASLT_ALGO_CONFIG_STAGES_ID, sizeof(std::uint32_t));
+    add("split", CUBLASLT_ALGO_CONFIG_SPLITK_NUM, sizeof(std::int32_t));
+    add("reduction", CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, sizeof(std::uint32_t));
+    add("swizzling", CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, sizeof(std::uint32_t));
+    add("option", CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, sizeof(std::uint32_t));
+    add("inner shape", CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, sizeof(std::uint16_t));
+    add("cluster shape", CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, sizeof(std::uint16_t));
+    return text;
+  }
 
   void run(Stream& stream, const void* a, const void* b, void* d, const float* bias,
            Workspace workspace) {
@@ -204,6 +231,13 @@ class CublasDense final : public Dense {
                               .input = spec_.compute,
                               .output = spec_.compute},
                              handle);
+    auto& chosen = stream.library<PlanLog>()->algorithms;
+    const auto record = [&](const char* pass, const std::optional<Product>& product) {
+      if (product) chosen[fmt::format("{}, {}", spec_.to_string(), pass)] = product->algorithm();
+    };
+    record("forward", forward_);
+    record("backward data", backward_data_);
+    record("backward weights", backward_weights_);
   }
 
   std::size_t workspace_bytes() const override {

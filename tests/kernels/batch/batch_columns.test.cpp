@@ -1,5 +1,6 @@
 #include "kernels/batch/batch_columns.h"
 
+#include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
 
 #include <gtest/gtest.h>
@@ -78,6 +79,21 @@ TEST(BatchColumns, ReservesOnlyTheLayoutsColumns) {
   EXPECT_EQ(view.layout, layout);
   EXPECT_EQ(view.target, nullptr);
   EXPECT_NE(view.overflow, nullptr);
+}
+
+TEST(BatchColumns, RefusesASampleWithMoreValuesThanKernelsCount) {
+  MemoryPlan memory(Device::cpu());
+  BatchColumns columns;
+  const auto plan = [&](const SampleLayout& layout) {
+    columns.plan(memory, "data", 1, layout, DType::bf16);
+  };
+  plan(SampleLayout::image(1 << 14, 1 << 14, 7));
+  test::expect_parts(
+      test::message_of(ErrorKind::config, [&] { plan(SampleLayout::image(1 << 14, 1 << 14, 8)); }),
+      {"image 16384x16384x8 has 2147483648 values"});
+  test::expect_parts(
+      test::message_of(ErrorKind::config, [&] { plan(SampleLayout::set(1 << 16, 1 << 15)); }),
+      {"the limit is 2147483647"});
 }
 
 TEST(BatchColumns, StoresOnlyTheOverflowInARunsState) {

@@ -48,6 +48,7 @@ TEST(StepGraph, CountsNodesOfEveryKind) {
   EXPECT_EQ(census.device_to_host, 1);
   EXPECT_EQ(census.host_nodes, 1);
   EXPECT_EQ(census.other, 0);
+  EXPECT_EQ(census.longest_path, 6);
   EXPECT_FALSE(census.no_host_transfer());
   std::vector<std::string> names;
   for (const GraphNode& node : census.nodes) names.push_back(node.name);
@@ -124,6 +125,7 @@ TEST(StepGraph, CapturesTheSameCensusAndResultOnCuda) {
   EXPECT_EQ(census.copies_on_device, 1);
   EXPECT_EQ(census.device_to_host, 1);
   EXPECT_EQ(census.host_to_device, 0);
+  EXPECT_EQ(census.longest_path, 4);
   EXPECT_FALSE(census.no_host_transfer());
   EXPECT_EQ(here.data()[999], 0) << "recording must not run the work";
   graph->launch(stream);

@@ -78,6 +78,22 @@ TEST_F(StreamBranchOnAGpu, RunsAfterTheForkAndBeforeTheJoin) {
   }
 }
 
+TEST_F(StreamBranchOnAGpu, MayLeaveTheLongestPath) {
+  for (const Order order : {Order::parallel, Order::in_line}) {
+    Relay relay(order);
+    const auto graph = StepGraph::record(relay.stream, [&](Stream& main) {
+      relay.move(main, 0);
+      relay.move(relay.branch->fork(main), 4);
+      relay.move(main, 1);
+      relay.move(main, 2);
+      relay.branch->join(main);
+      relay.move(main, 6);
+    });
+    EXPECT_EQ(graph->census().nodes.size(), 5u);
+    EXPECT_EQ(graph->census().longest_path, order == Order::parallel ? 4 : 5);
+  }
+}
+
 TEST_F(StreamBranchOnAGpu, CannotBeLeftOpenInARecording) {
   Relay relay(Order::parallel);
   EXPECT_THROW(

@@ -8,6 +8,9 @@
 #include "train/metrics/metrics_log.h"
 
 #include <algorithm>
+#include <fstream>
+#include <string>
+#include <vector>
 
 namespace wellspring::test {
 namespace {
@@ -134,6 +137,35 @@ TEST(TrainerTest, CutsMetricsBackToTheCheckpoint) {
   std::vector<std::uint64_t> steps;
   for (const StepReport& report : read_metrics(folder.path()).steps) steps.push_back(report.step);
   EXPECT_EQ(steps, (std::vector<std::uint64_t>{4, 8, 12, 16, 20, 24, 28, 30}));
+}
+
+// On a GPU, the instruction set also names the plans of libraries.
+TEST(TrainerTest, NotesAResumeWithOtherPlansOrInstructions) {
+  struct NoteReader : Listener {
+    std::vector<std::string> notes;
+    void on_plan(const PlanReport& plan) override { notes = plan.notes; }
+  };
+  const TemporaryFolder folder;
+  const auto run_until = [&](std::uint64_t step) {
+    const SignalGuard guard;
+    NoteReader reader;
+    reader.interrupt_at = step;
+    Trainer(small_run(folder.path()), reader, quick()).run();
+    return reader.notes;
+  };
+  run_until(12);
+  const std::string computed = read_metrics(folder.path()).runs.at(0).instruction_set;
+  if (small_run(folder.path()).device != "cpu") expect_parts(computed, {"cuda, library plans "});
+  const auto deviates = [&](const std::string& note) {
+    return note.find("later steps use " + computed + ": the weights may deviate") != note.npos;
+  };
+  EXPECT_TRUE(std::ranges::none_of(run_until(20), deviates));
+  std::string metrics = slurp(folder / "metrics.jsonl");
+  const std::string quoted = '"' + computed + '"';
+  for (std::size_t at = 0; (at = metrics.find(quoted, at)) != metrics.npos; ++at)
+    metrics[at + computed.size()] = 'x';
+  std::ofstream(folder / "metrics.jsonl") << metrics;
+  EXPECT_TRUE(std::ranges::any_of(run_until(28), deviates));
 }
 
 TEST(TrainerTest, RefusesASecondRunInAFolder) {

@@ -1,6 +1,7 @@
 #include "train/network/fastest_plans.h"
 
 #include "kernels/ops/conv_tuning.h"
+#include "kernels/ops/plan_log.h"
 #include "kernels/runtime/device.h"
 #include "tests/support/environment_variable.h"
 #include "tests/support/temporary_folder.h"
@@ -69,6 +70,21 @@ TEST_F(FastestPlansOnAGpu, HaveADigestThatDependsOnEachChoice) {
   EXPECT_EQ(digest("eng1", "eng2"), digest("eng1", "eng2"));
   EXPECT_NE(digest("eng1", "eng2"), digest("eng2", "eng2"));
   EXPECT_NE(digest("eng1", "eng2"), digest("eng2", "eng1"));
+}
+
+TEST(PlansDigest, DependsOnTheAlgorithmOfEachProduct) {
+  const auto digest = [](const std::string& forward, const std::string& backward) {
+    const Stream stream(Device::cpu(), 1);
+    auto& algorithms = stream.library<ops::PlanLog>()->algorithms;
+    if (!forward.empty()) algorithms["dense, forward"] = forward;
+    if (!backward.empty()) algorithms["dense, backward data"] = backward;
+    return plans_digest(stream);
+  };
+  EXPECT_EQ(digest("", ""), "");
+  EXPECT_EQ(digest("tile 20", "tile 24").size(), 16u);
+  EXPECT_EQ(digest("tile 20", "tile 24"), digest("tile 20", "tile 24"));
+  EXPECT_NE(digest("tile 20", "tile 24"), digest("tile 24", "tile 20"));
+  EXPECT_NE(digest("tile 20", "tile 24"), digest("tile 20", ""));
 }
 
 TEST_F(FastestPlansOnAGpu, AreTimedInEveryRunWithoutACache) {

@@ -170,6 +170,16 @@ TEST(Liveness, ReusesTheMemoryOfGradients) {
   EXPECT_EQ(blocks[1] - blocks[0], 8u);  // one activation per layer, and no gradient
 }
 
+TEST(Tape, IsRefusedIfALayerHasMoreValuesThanKernelsCount) {
+  Stream stream(Device::cpu(), 1);
+  MemoryPlan memory(Device::cpu());
+  Tape tape("large", SampleLayout::image(1 << 14, 1 << 14, 1), 2);
+  tape.head(tape.global_mean(tape.conv(tape.input(), "wide", {.channels = 8})), "head");
+  test::expect_parts(
+      test::message_of(ErrorKind::config, [&] { Network(tape, {.batch = 1}, stream, memory); }),
+      {"layer 'wide' has 2147483648 values per sample"});
+}
+
 TEST(Tape, DescribesItself) {
   Tape tape = image_tape();
   const Tensor x = tape.conv(tape.input(), "stem", {.channels = 4, .stride = 2, .bias = false});

@@ -380,9 +380,10 @@ TEST(OptimizerTeams, GiveEqualBitsForAnySize) {
       .slots = slots.data(),
       .state = state.data(),
       .ring = {line.data(), sums.data(), 1}};
-  expect_equal_for_all_team_sizes(GradientScale{partials.data(), schedule, 1.0f, state.data(), end},
-                                  1, {kReduceLanes, kMetricScratch + kReduceLanes * sizeof(float)},
-                                  {bytes_of(state), bytes_of(line), bytes_of(sums)});
+  expect_equal_for_all_team_sizes(
+      GradientScale{partials.data(), kNormParts, schedule, 1.0f, state.data(), end}, 1,
+      {kReduceLanes, kMetricScratch + kReduceLanes * sizeof(float)},
+      {bytes_of(state), bytes_of(line), bytes_of(sums)});
   const std::vector<UpdateRange> ranges = many_ranges(0.05f);
   const auto step = [&]<class Rule>(const Rule& rule) {
     expect_equal_for_all_team_sizes(
