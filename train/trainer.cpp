@@ -433,8 +433,8 @@ void Trainer::Impl::save_preview() {
   const auto begin = RunClock::Clock::now();
   if (step > 1) windows_.pause(stream_);
   stream_.synchronize();
-  folder_->write_preview(step - 1,
-                         preview_batch(config, mixture_, stream_, step_.batch(), step - 1).image);
+  const Preview preview = preview_batch(config, mixture_, stream_, step_.batch(), step - 1);
+  folder_->write_preview(step - 1, preview.image);
   if (step > 1) not_trained_since(begin, Pause::picture);
 }
 
@@ -453,8 +453,6 @@ void Trainer::Impl::fail_data(const Error& error) {
   const bool saves = context_.ranks.size() == 1 && folder_ && folder_->metrics() != nullptr;
   fail_damaged(step, error, saves ? save_progress() : "");
 }
-
-// Trainer
 
 Trainer::Trainer(RunConfig config, TrainObserver& observer, TrainerOptions options)
     : impl_(std::make_unique<Impl>(std::move(config), std::nullopt, observer, std::move(options))) {
