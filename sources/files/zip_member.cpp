@@ -1,6 +1,7 @@
 #include "sources/files/zip_member.h"
 
 #include "core/error.h"
+#include "core/text/text.h"
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -36,6 +37,8 @@ bool inflate_to(std::vector<std::uint8_t>& bytes, std::vector<std::uint8_t>& pac
 void read_zip_member(const InputFile& archive, const ZipEntry& entry, const std::string& location,
                      std::vector<std::uint8_t>& bytes, std::uint64_t most) {
   constexpr std::uint64_t kMostInflation = 1032;  // per byte, at most (zlib.net/zlib_tech.html)
+  // An image of 256 megapixels at a byte each, and more than cameras make.
+  constexpr std::uint64_t kMostDecompressed = std::uint64_t{256} << 20;
   const std::uint64_t begin = zip_content(archive, entry);
   const bool stored = entry.method == zip::kStored;
   if (!stored && entry.method != zip::kDeflated) {
@@ -48,6 +51,14 @@ void read_zip_member(const InputFile& archive, const ZipEntry& entry, const std:
                   std::max(entry.size, entry.compressed) > std::numeric_limits<uInt>::max())) {
     damaged(location, "its size is impossible");
   }
+  if (!stored && entry.size > kMostDecompressed)
+    fail(ErrorKind::data,
+         {fmt::format("{}: it decompresses to {}", location, human_bytes(entry.size)),
+          fmt::format(
+              "members of a zip archive may have at most {}, so that a small file cannot fill "
+              "the memory",
+              human_bytes(kMostDecompressed)),
+          "unpack the archive and give the folder, or set on_error: skip"});
   bytes.resize(std::min(entry.size, most));
   if (stored) {
     archive.read(begin, std::as_writable_bytes(std::span(bytes)));
