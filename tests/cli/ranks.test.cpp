@@ -1,14 +1,19 @@
 // Runs of several ranks as processes: started by `--ranks` or by a launcher's variables, killed,
 // stopped and resumed.
 #include "tests/cli/train_testing.h"
+#include "tests/support/image_fixtures.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <fcntl.h>
 #include <random>
 #include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 namespace wellspring::test {
 namespace {
@@ -87,7 +92,7 @@ TEST_F(RankProcesses, TrainUnderMpirun) {
   for (const char* const mpirun : {"mpirun.openmpi --oversubscribe", "mpirun.mpich"}) {
     if (shell(fmt::format("command -v {}", split_words(mpirun)[0])).exit_code != 0) continue;
     ++found;
-    for (const int ranks : {2, 4}) {
+    for (const int ranks : {2, 3, 4}) {
       SCOPED_TRACE(fmt::format("{} -n {}", mpirun, ranks));
       EXPECT_EQ(run(train(ranks)).exit_code, 0);
       const std::string expected = weights();
@@ -130,6 +135,54 @@ TEST_F(RankProcesses, EndTogetherAndLoseNothingWhenOneIsKilled) {
   }
 }
 
+/// Files of caches in /dev/shm that no process uses.
+std::vector<fs::path> abandoned_caches() {
+  std::vector<fs::path> abandoned;
+  for (const auto& entry : fs::directory_iterator("/dev/shm")) {
+    if (!entry.path().filename().string().starts_with("wellspring-cache-")) continue;
+    const int descriptor = ::open(entry.path().c_str(), O_RDWR | O_CLOEXEC);
+    if (descriptor < 0) continue;  // another user's
+    struct stat status {};
+    // A cache is locked as long as a process has it; an empty one is being created by another job.
+    if (::fstat(descriptor, &status) == 0 && status.st_nlink > 0 && status.st_size > 0 &&
+        ::flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+      abandoned.push_back(entry.path());
+    ::close(descriptor);
+  }
+  return abandoned;
+}
+
+TEST_F(RankProcesses, LeaveNoSharedCacheWhenOneIsKilled) {
+  if (!fs::is_directory("/dev/shm")) GTEST_SKIP() << "/dev/shm does not exist";
+  write_image_folder(folder() / "photos", 2, 12, 16, 16);
+  spill(config(), R"(name: small
+device: cpu
+data:
+  size: 16
+  sources:
+    - {name: photos, kind: files, path: photos, storage: streamed, cache: [{tier: shm, rows: decoded}]}
+model: {name: mlp}
+train: {log_every: 5}
+)");
+  std::minstd_rand random(6);
+  for (int kill_number = 0; kill_number < 4; ++kill_number) {
+    fs::remove_all(folder() / "runs");
+    Process process = start(endless(3));
+    wait_for_checkpoint(process);
+    while (process.running() && newest_step() < 5)  // then all ranks have opened the cache
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 200));
+    const std::vector<int> ranks = ranks_of(process);
+    ASSERT_EQ(ranks.size(), 3u);
+    EXPECT_NE(shell(fmt::format("grep -c /dev/shm/wellspring-cache- /proc/{}/maps", ranks[0])).out,
+              "0\n")
+        << "the cache is not in /dev/shm";
+    ASSERT_EQ(::kill(ranks[random() % 3], SIGKILL), 0);
+    EXPECT_EQ(process.wait().exit_code, 128 + SIGKILL);
+    EXPECT_EQ(abandoned_caches(), std::vector<fs::path>{});
+  }
+}
+
 TEST_F(RankProcesses, StopAtOneStepAndContinueWithAnotherNumber) {
   Process process = start(endless(4));
   wait_for_checkpoint(process);
@@ -147,12 +200,12 @@ TEST_F(RankProcesses, StopAtOneStepAndContinueWithAnotherNumber) {
   EXPECT_NE(again.out.find("2 ranks with 6 rows"), std::string::npos) << again.out;
 
   const int step = newest_step();
-  Process third = start(endless(1));
+  Process third = start(endless(3));
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   third.send(SIGTERM);
   const Outcome last = third.wait();
   EXPECT_EQ(last.exit_code, 75) << last.err;
-  EXPECT_NE(last.out.find(fmt::format("step-{}", step)), std::string::npos) << last.out;
+  expect_parts(last.out, {"3 ranks with 4 rows", fmt::format("step-{}", step)});
   EXPECT_GT(newest_step(), step);
 }
 

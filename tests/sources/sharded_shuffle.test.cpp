@@ -1,0 +1,92 @@
+// The order of a data set in shards that are sorted by class, compared with a full shuffle.
+#include "tests/sources/file_run.h"
+#include "tests/support/chi_square.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <utility>
+#include <vector>
+
+namespace wellspring::test {
+namespace {
+
+constexpr int kShards = 20, kRows = 100;  ///< rows per shard
+constexpr int kShuffledBatch = 200, kEpochs = 4;
+constexpr int kAll = kShards * kRows, kBatches = kEpochs * kAll / kShuffledBatch;
+/// Standard scores beyond 6 have a probability of 1e-9. With 40 batches and 3 lags, a correct order is
+/// refused with a probability below 1e-7.
+constexpr double kScore = 6;
+
+/// The worst score of the shard numbers within a batch, which are equally likely.
+double worst_batch(const std::vector<int>& shards) {
+  double worst = -1e9;
+  for (int batch = 0; batch < kBatches; ++batch) {
+    std::vector<double> counts(kShards, 0);
+    for (int i = 0; i < kShuffledBatch; ++i)
+      ++counts[static_cast<std::size_t>(
+          shards[static_cast<std::size_t>(batch * kShuffledBatch + i)])];
+    worst = std::max(worst, chi_square_score(counts, kShuffledBatch / double{kShards}));
+  }
+  return worst;
+}
+
+/// Standard score of the correlation of shard numbers that are `lag` rows apart, within epochs. Its
+/// standard deviation is 1 / sqrt(n), and its mean of -1 / (n - 1) is negligible.
+double correlation_score(const std::vector<int>& shards, int lag) {
+  constexpr double kMean = (kShards - 1) / 2.0, kVariance = (kShards * kShards - 1) / 12.0;
+  double sum = 0;
+  for (int i = 0; i < kEpochs * kAll; ++i) {
+    const int next = i / kAll * kAll + (i % kAll + lag) % kAll;
+    sum += (shards[static_cast<std::size_t>(i)] - kMean) *
+           (shards[static_cast<std::size_t>(next)] - kMean);
+  }
+  return sum / kVariance / std::sqrt(kEpochs * kAll);
+}
+
+TEST(ShardedShuffle, IsAsGoodAsAFullShuffle) {
+  TemporaryFolder folder;
+  const Bytes image = encode_ppm(noise_rgb(4, 4, 1), 4, 4);
+  for (int shard = 0; shard < kShards; ++shard) {
+    TarWriter writer;
+    for (int row = 0; row < kRows; ++row) {
+      const std::string name = fmt::format("{:04}", row), label = std::to_string(shard);
+      writer.add(name + ".ppm", image);
+      writer.add(name + ".cls", {label.begin(), label.end()});
+    }
+    write_bytes(folder / fmt::format("s-{:02}.tar", shard), writer.finish());
+  }
+  Mixture mixture(3);
+  SourceSpec spec = files(folder / "s-{00..19}.tar");
+  spec.storage = Storage::streamed;
+  add_sources(mixture, spec, false);
+  MemoryPlan memory(Device::cpu());
+  mixture.plan(memory, kShuffledBatch, kBatches);
+  std::vector<int> shards;
+  for (int batch = 0; batch < kBatches; ++batch)
+    for (const Slot& slot : mixture.host_slots(static_cast<std::uint64_t>(batch)))
+      shards.push_back(mixture.source(0).rows()->label(static_cast<std::int64_t>(slot.sample)));
+  ASSERT_EQ(shards.size(), static_cast<std::size_t>(kEpochs * kAll));
+  EXPECT_LT(worst_batch(shards), kScore);
+  for (const int lag : {1, 2, 32})
+    EXPECT_LT(std::abs(correlation_score(shards, lag)), kScore) << lag;
+
+  // Shards in order, through a shuffle buffer of a quarter of the rows, would not pass.
+  std::minstd_rand random(1);
+  std::vector<int> buffer, buffered;
+  for (int i = 0; i < kEpochs * kAll; ++i) {
+    buffer.push_back(i % kAll / kRows);
+    if (buffer.size() < kAll / 4 && i + 1 < kEpochs * kAll) continue;
+    std::swap(buffer[random() % buffer.size()], buffer.back());
+    buffered.push_back(buffer.back());
+    buffer.pop_back();
+  }
+  for (; !buffer.empty(); buffer.pop_back()) buffered.push_back(buffer.back());
+  EXPECT_GT(worst_batch(buffered), kScore);
+  EXPECT_GT(correlation_score(buffered, 1), kScore);
+}
+
+}  // namespace
+}  // namespace wellspring::test
