@@ -1,11 +1,12 @@
-"""Writes the results of bench/peers/compare as one page, and prints it.
+"""Writes the results of bench/peers/compare as one page, peers-MACHINE.md, and prints it.
 
-    python bench/peers/report.py FOLDER OUT.md     FOLDER: wellspring.json, steps.json, jax.json, generate-SIDE.json and
-                                                   load.json
+    python bench/peers/report.py FOLDER OUT     FOLDER: wellspring.json, steps.json, jax.json, generate-SIDE.json and
+                                                load.json; OUT: folder of the page
 """
 
 import json
 import pathlib
+import re
 import sys
 
 
@@ -120,7 +121,10 @@ webdataset {load["versions"]["webdataset"]}, h5py {load["versions"]["h5py"]}.
 def main():
     folder, out = map(pathlib.Path, sys.argv[1:])
     text = page(lambda name: json.loads((folder / f"{name}.json").read_text()), folder)
-    out.write_text(text)
+    machine = json.loads((folder / "wellspring.json").read_text())["machine"]["processor"]
+    processors = json.loads((folder / "load.json").read_text())["processors"]
+    name = re.sub("[^a-z0-9]+", "-", f"{machine} {processors} cores".lower()).strip("-")
+    (out / f"peers-{name}.md").write_text(text)
     print(text, end="")
 
 
