@@ -164,6 +164,8 @@ bool Trace::on() noexcept {
 
 void Trace::begin(const TraceStage& stage, std::int64_t step, std::string_view detail) {
 #if WS_NVTX
+  // Also without a recording, for NVIDIA's tools. Without a tool, the first call of NVTX finds none, and
+  // later ones compare a pointer with null (nvtx3/nvtxDetail/nvtxImplCore.h).
   nvtxRangePushA(stage.name);
 #endif
   TraceRecorder::Thread* const thread = traced_thread();

@@ -7,8 +7,13 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <cstdlib>
 #include <set>
 #include <thread>
+
+#if WELLSPRING_CUDA && __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#endif
 
 namespace wellspring::test {
 namespace {
@@ -67,6 +72,15 @@ TEST_F(TraceTest, RefusesAFileThatCannotBeCreated) {
       {"absent"});
   EXPECT_FALSE(Trace::on());
 }
+
+#if WELLSPRING_CUDA && __has_include(<nvtx3/nvToolsExt.h>)
+// So a span costs no more than a comparison in a run without a trace.
+TEST_F(TraceTest, IsNoRangeOfNvtxWithoutATool) {
+  if (std::getenv("NVTX_INJECTION64_PATH") != nullptr) GTEST_SKIP() << "a tool is attached";
+  EXPECT_EQ(nvtxRangePushA("a"), NVTX_NO_PUSH_POP_TRACKING);
+  EXPECT_EQ(nvtxRangePop(), NVTX_NO_PUSH_POP_TRACKING);
+}
+#endif
 
 }  // namespace
 }  // namespace wellspring::test
