@@ -18,7 +18,6 @@
 #include <cmath>
 #include <memory>
 #include <regex.h>
-#include <unistd.h>
 
 namespace wellspring::bench {
 namespace {
@@ -183,13 +182,6 @@ void MemoryTraffic::run() {
 #pragma omp parallel for simd schedule(static)
     for (std::int64_t i = 0; i < count; ++i) to[i] = from[i];
   }
-}
-
-std::size_t beyond_caches(Device device) {
-  // The largest second-level cache of a GPU has 126 MB (NVIDIA B200).
-  if (device.is_cuda()) return std::size_t{256} << 20;
-  return std::max(2 * static_cast<std::size_t>(std::max(0L, ::sysconf(_SC_LEVEL3_CACHE_SIZE))),
-                  std::size_t{64} << 20);
 }
 
 Work cold(const Work& work, MemoryTraffic* flush) {

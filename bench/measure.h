@@ -139,8 +139,6 @@ class MemoryTraffic {
   Planned<WriteWords::Words> tile_;
 };
 
-/// Bytes that are certainly more than the caches of a device hold.
-std::size_t beyond_caches(Device device);
 /// The work with caches that `flush` has emptied before each run; unchanged if it is null. Times
 /// include one wait per run, and at most 5 runs of a window are made.
 Work cold(const Work& work, MemoryTraffic* flush);

@@ -14,6 +14,7 @@
 #include "core/text/text.h"
 #include "core/version.h"
 #include "generators/generator.h"
+#include "kernels/runtime/caches.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -154,7 +155,7 @@ int run(const BenchArguments& options) {
   std::optional<bench::MemoryTraffic> flush;
   if (options.cold)
     report.flush = &flush.emplace(report.device, bench::MemoryTraffic::Kind::write,
-                                  bench::beyond_caches(report.device));
+                                  beyond_caches(report.device));
   const auto group = [&](const char* name, const auto& add) {
     if (options.group != "all" && options.group != name) return;
     fmt::print("{}\n", paint(Colour::bold, name));

@@ -53,9 +53,11 @@ DiagnosisReport measure(const DiagnoseArguments& options, RunConfig config) {
   const auto seconds = static_cast<double>(options.seconds);
   // The rest is for counterfactuals and, for streamed files, for the cold rung.
   LadderLimits limits;
-  limits.seconds = training.streams() ? 0.6 * seconds : 0.8 * seconds;
+  limits.part = training.streams() ? 0.6 : 0.8;
+  limits.seconds = limits.part * seconds;
   LadderLimits rest;
-  rest.seconds = 0.2 * seconds;
+  rest.part = 0.2;
+  rest.seconds = rest.part * seconds;
   DiagnosisReport report;
   report.ladder = measure_ladder(training.rungs(), limits);
   report.diagnosis = diagnose(report.ladder);

@@ -31,9 +31,8 @@ std::string spread_text(const RungResult& rung) {
   return fmt::format("{:.1f} %", 50 * (rung.interval->high - rung.interval->low) / rung.rate);
 }
 
-constexpr std::array kColumns = {"rung",          "samples/s",    "+-",
-                                 "by wall clock", "step p50 ms",  "p99 ms",
-                                 "waits",         "data bytes/s", "of the first"};
+constexpr std::array kColumns = {"rung",   "samples/s", "+-",   "by wall clock", "step p50 ms",
+                                 "p99 ms", "waits",     "busy", "data bytes/s",  "of the first"};
 using Cells = std::vector<std::string>;
 
 Cells cells_of(const RungResult& rung) {
@@ -44,6 +43,7 @@ Cells cells_of(const RungResult& rung) {
           fmt::format("{:.3g}", 1e3 * rung.p50),
           fmt::format("{:.3g}", 1e3 * rung.p99),
           percent(rung.wait),
+          rung.busy ? percent(*rung.busy) : "-",
           rung.bytes > 0 ? human_count(rung.bytes_per_second()) : "-",
           rung.apart ? "-" : percent(rung.share)};
 }
@@ -179,6 +179,7 @@ nlohmann::ordered_json json_of(const RungResult& rung) {
           {"turns", rung.rates.size()},
           {"step_ms", {{"p50", 1e3 * rung.p50}, {"p99", 1e3 * rung.p99}}},
           {"wait", rung.wait},
+          {"busy", rung.busy ? nlohmann::ordered_json(*rung.busy) : nullptr},
           {"bytes_per_second", rung.bytes_per_second()},
           {"share_of_ceiling", rung.share},
           {"share_of_ceiling_interval", to_json(rung.share_interval)},

@@ -49,7 +49,7 @@ struct Measured {
   const Rung& rung;
   std::int64_t steps = 1;  ///< per window
   std::vector<double> rates = {}, times = {};
-  double wait = 0, wall = 0;
+  double wait = 0, wall = 0, processor = 0;
 
   double seconds_per_step(std::int64_t count) const {
     return sum(rung.run(count).steps) / static_cast<double>(count);
@@ -74,6 +74,7 @@ struct Measured {
     times.insert(times.end(), measured.steps.begin(), measured.steps.end());
     wait += sum(measured.waits);
     wall += measured.wall;
+    processor += measured.processor;
   }
   bool tight(double width) const {
     const std::optional<Interval> interval = median_interval(rates);
@@ -91,6 +92,11 @@ struct Measured {
     result.p50 = quantile(times, 0.5);
     result.p99 = quantile(times, 0.99);
     result.wait = wait / sum(times);
+    if (rung.threads == 0) {
+      result.busy = 1 - result.wait;
+    } else if (processor > 0 && wall > 0) {
+      result.busy = processor / (wall * rung.threads);
+    }
     result.clocks = wall > 0 ? sum(times) / wall : 1;
     std::vector<double> shares;
     for (std::size_t i = 0; i < rates.size(); ++i)
@@ -129,12 +135,12 @@ Ladder measure_ladder(const std::vector<Rung>& rungs, const LadderLimits& limits
     all[i].warm_up(limits.window);
     if (passed() <= limits.seconds) continue;
     const double of_all = passed() * rung_count / static_cast<double>(i + 1);
-    fail(ErrorKind::config,
-         {fmt::format("the time limit of {} was reached before the first turn",
-                      human_duration(limits.seconds)),
-          fmt::format("warming up {} of {} rungs took {}", i + 1, rungs.size(),
-                      human_duration(passed())),
-          fmt::format("use at least {}{:.0f}", limits.option, std::ceil(4 * of_all))});
+    fail(ErrorKind::config, {fmt::format("the time limit of {} was reached before the first turn",
+                                         human_duration(limits.seconds)),
+                             fmt::format("warming up {} of {} rungs took {}", i + 1, rungs.size(),
+                                         human_duration(passed())),
+                             fmt::format("use at least {}{:.0f}", limits.option,
+                                         std::ceil(4 * of_all / limits.part))});
   }
 
   const ProcessorTimes before = processor_times();

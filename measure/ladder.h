@@ -27,6 +27,7 @@ struct Rung {
   double bytes = 0;        ///< data per step; 0: unknown
   bool apart = false;      ///< measured with the others, but not part of the ladder: data alone
   double memory = 0;       ///< bytes of device memory that it reserves; 0: unknown
+  double threads = 0;      ///< threads of the step; 0: its device is a GPU
   /// Runs this number of steps and returns their times. May run further steps before them.
   std::function<StepTimes(std::int64_t)> run = {};
 };
@@ -34,7 +35,8 @@ struct Rung {
 struct LadderLimits {
   double seconds = 60;   ///< limit of all turns and warm-ups; the turn that has begun is completed
   double window = 0.25;  ///< shortest time of a rung in a turn, seconds
-  std::string option = "--seconds ";  ///< how users write `seconds`, for messages
+  std::string option = "--seconds ";  ///< how users write the time of all ladders, for messages
+  double part = 1;                    ///< share of that time that `seconds` is
   double tight = 0.02;     ///< width of an interval, relative to its median, that ends the turns
   std::uint64_t seed = 1;  ///< order of the rungs in each turn
   std::function<double()> clock = {};  ///< seconds; default: a steady clock
@@ -49,6 +51,9 @@ struct RungResult {
   std::optional<Interval> interval;  ///< 95 % interval of the median, see median_interval
   double p50 = 0, p99 = 0;           ///< seconds of a step, over the steps of all turns
   double wait = 0;                   ///< share of the time that steps waited for their data
+  /// On the CPU, processor time of this process per wall time and thread of the step: reading threads
+  /// add to it. On a GPU, the share of the time between marks without the waits. nullopt: unknown.
+  std::optional<double> busy = {};
   /// Rate by the host's clock over the rate by the marks on the stream: see core/measure/clocks.h.
   double clocks = 1;
   double share = 0;  ///< samples/s over the first rung: median over the turns

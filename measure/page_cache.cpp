@@ -1,5 +1,9 @@
 #include "measure/page_cache.h"
 
+#include "core/text/text.h"
+
+#include <fmt/format.h>
+
 #include <chrono>
 #include <fcntl.h>
 #include <fstream>
@@ -73,6 +77,12 @@ std::optional<BytesRead> bytes_read() {
   return BytesRead{*calls, *storage};
 }
 
+std::string kept_by_page_cache(const BytesRead& read) {
+  if (read.storage > 0 && 2 * read.storage >= read.calls) return "";
+  return fmt::format("the page cache kept the files: {} of {} came from storage",
+                     human_bytes(read.storage), human_bytes(read.calls));
+}
+
 ReadingRates reading_rates(const std::vector<fs::path>& files) {
   constexpr double kSeconds = 0.5, kShortest = 0.1;
   drop_from_page_cache(files);
@@ -81,14 +91,10 @@ ReadingRates reading_rates(const std::vector<fs::path>& files) {
   first.read(files, kSeconds);
   if (first.bytes == 0) return {{}, "there are no bytes to read", {}};
   ReadingRates rates;
-  // Half of the bytes: the kernel may have kept some pages.
-  if (!before) {
-    rates.not_cold = "the system does not count bytes from storage";
-  } else if (2 * (bytes_read()->storage - before->storage) < first.bytes) {
-    rates.not_cold = "the page cache kept the files";
-  } else {
-    rates.cold = first.rate();
-  }
+  rates.not_cold = before
+                       ? kept_by_page_cache({first.bytes, bytes_read()->storage - before->storage})
+                       : "the system does not count bytes from storage";
+  if (rates.not_cold.empty()) rates.cold = first.rate();
   ReadRun again;
   do again.read(files, kSeconds, again.bytes + first.bytes);
   while (again.seconds < kShortest);

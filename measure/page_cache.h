@@ -24,6 +24,11 @@ struct BytesRead {
 /// Bytes read by this process (/proc/self/io); nullopt if the system does not count them.
 std::optional<BytesRead> bytes_read();
 
+/// Why the bytes of these calls count as read from memory: less than half of them came from storage. ""
+/// if they count as read from storage. The kernel may keep some pages, and reads mapped files without
+/// calls.
+std::string kept_by_page_cache(const BytesRead& read);
+
 /// Bytes per second of files that one thread reads one after the other.
 struct ReadingRates {
   std::optional<double> cold;  ///< from storage

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/text/text.h"
+#include "kernels/runtime/caches.h"
 #include "kernels/runtime/device.h"
 #include "kernels/runtime/host_limits.h"
 #include "kernels/runtime/threads.h"
@@ -15,9 +16,8 @@
 namespace wellspring {
 namespace {
 
-/// Resident batches of the ceiling, so that a step does not find the batch of the step before in
-/// the caches.
-constexpr int kKeptBatches = 8;
+/// Least number of resident batches of the ceiling.
+constexpr std::size_t kKeptBatches = 8;
 /// Steps planned for the run: more than are measured. A mixture needs a table of all its steps.
 constexpr std::int64_t kSteps = 1'000'000'000, kMixedSteps = 100'000;
 
@@ -62,19 +62,47 @@ RunConfig measurable(RunConfig config, std::vector<std::string>& notes) {
   return config;
 }
 
+std::uint64_t free_memory(Device device) {
+  return device.is_cuda() ? describe(device).free_bytes : host_memory().available_bytes;
+}
+
+/// Enough batches that a step finds none of its rows in a cache; at most a quarter of the free memory,
+/// and the least number if the configuration limits memory.
+KeepBatches resident_batches(const RunConfig& config) {
+  if (config.memory_limit() > 0) return {.least = kKeptBatches};
+  const Device device = Device::parse(config.device);
+  return {.least = kKeptBatches,
+          .bytes = static_cast<std::size_t>(
+              std::min<std::uint64_t>(beyond_caches(device), free_memory(device) / 4))};
+}
+
 }  // namespace
 
 TrainingLadder::TrainingLadder(RunConfig config, TrainObserver& observer)
     : config_(measurable(std::move(config), notes_)), observer_(observer) {
-  configured_ = trainer(config_, kKeptBatches);
+  configured_ = trainer(config_, resident_batches(config_));
   if (streams()) add_cached();
 }
 
-std::unique_ptr<Trainer> TrainingLadder::trainer(const RunConfig& config, int kept_batches) const {
+std::unique_ptr<Trainer> TrainingLadder::trainer(const RunConfig& config,
+                                                 const KeepBatches& keep) const {
   TrainerOptions options;
   options.write_files = false;
-  options.kept_batches = kept_batches;
+  options.keep = keep;
   return std::make_unique<Trainer>(config, observer_, options);
+}
+
+std::vector<std::string> TrainingLadder::notes() const {
+  std::vector<std::string> notes = notes_;
+  const KeptBatches kept = configured_->kept_batches();
+  const std::size_t wanted = beyond_caches(Device::parse(config_.device));
+  if (kept.count > 0 && kept.bytes < wanted)
+    notes.push_back(
+        fmt::format("the {} resident batches and the memory of a step have {}, but {} are "
+                    "certainly more than the "
+                    "caches: the ceiling may find its rows in a cache",
+                    kept.count, human_bytes(kept.bytes), human_bytes(wanted)));
+  return notes;
 }
 
 bool TrainingLadder::streams() const {
@@ -129,7 +157,8 @@ bool TrainingLadder::fits(double bytes, std::uint64_t available, const std::stri
 
 Rung TrainingLadder::rung(std::string name, std::string stage, Trainer& trainer,
                           TimedPart part) const {
-  // Untimed steps use up the batches that were read ahead while other rungs ran.
+  // Batches that were read ahead while other rungs ran are used up without a step: during a step, a
+  // data path that is nearly as fast would read others, which would hide that it is slower.
   std::int64_t ahead = 0;
   if (part != TimedPart::without_data)
     for (std::size_t k = 0; k < config_.data.sources.size(); ++k)
@@ -139,9 +168,14 @@ Rung TrainingLadder::rung(std::string name, std::string stage, Trainer& trainer,
   if (part != TimedPart::without_data) rung.bytes = rung.samples * plan().sample_bytes;
   rung.apart = part == TimedPart::data_alone;
   rung.memory = trainer.plan().memory;
+  if (Device::parse(config_.device).is_cpu())
+    rung.threads = compute_threads(trainer.config().threads).count;
   rung.run = [&trainer, part, ahead](std::int64_t steps) {
     wait_until_idle();
-    if (ahead > 0) trainer.time_steps(static_cast<std::uint64_t>(ahead), part);
+    if (ahead > 0) {
+      trainer.time_steps(static_cast<std::uint64_t>(ahead), TimedPart::data_alone);
+      trainer.time_steps(1, part);
+    }
     return trainer.time_steps(static_cast<std::uint64_t>(steps), part);
   };
   return rung;
@@ -316,11 +350,8 @@ ColdFiles TrainingLadder::measure_cold(LadderLimits limits) {
     return times;
   };
   const Ladder ladder = measure_ladder({rungs().front(), cold}, limits);
-  // Mapped files are read without calls.
-  if (read.storage == 0 || 2 * read.storage < read.calls)
-    return {{},
-            fmt::format("the page cache kept the files: {} of {} came from storage",
-                        human_bytes(read.storage), human_bytes(read.calls))};
+  if (std::string reason = kept_by_page_cache(read); !reason.empty())
+    return {{}, std::move(reason)};
   return {ladder.rungs.back(), ""};
 }
 

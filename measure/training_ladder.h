@@ -56,12 +56,13 @@ class TrainingLadder {
   const PlanReport& plan() const { return configured_->plan(); }
   /// Number and size of the streamed files; nullopt if nothing is streamed.
   std::optional<FileCount> files() const;
-  /// Rungs that were left out and why, and what the schedule became.
-  const std::vector<std::string>& notes() const { return notes_; }
+  /// Rungs that were left out and why, what the schedule became and, after the ceiling was measured,
+  /// whether its batches fit into the caches.
+  std::vector<std::string> notes() const;
   bool streams() const;
 
  private:
-  std::unique_ptr<Trainer> trainer(const RunConfig& config, int kept_batches = 0) const;
+  std::unique_ptr<Trainer> trainer(const RunConfig& config, const KeepBatches& keep = {}) const;
   /// The configuration with these settings of the sources that `configured_` streams.
   /// `fraction`: of the rows, in the cache.
   RunConfig streamed_as(Storage storage, std::optional<RowForm> cache, double fraction = 1) const;

@@ -26,12 +26,7 @@
 #include <optional>
 
 namespace wellspring {
-namespace {
-
 namespace fs = std::filesystem;
-using Clock = RunClock::Clock;
-
-}  // namespace
 
 class Trainer::Impl {
  public:
@@ -41,6 +36,7 @@ class Trainer::Impl {
 
   FinishReport run();
   void train_until(std::uint64_t last);
+  KeptBatches kept_batches() const { return step_.kept_batches(kept_.size()); }
   EvaluationReport evaluate();
   CheckpointReport checkpoint();
   StepTimes time_steps(std::uint64_t count, TimedPart part);
@@ -59,7 +55,7 @@ class Trainer::Impl {
   void advance(StepRunner& runner, std::uint64_t last, StepMarks* marks = nullptr);
   StepTimes time_kept_steps(std::uint64_t count);
   void keep_batches();
-  void not_trained_since(Clock::time_point begin, Pause pause);
+  void not_trained_since(RunClock::Clock::time_point begin, Pause pause);
   void on_window(const WindowLines& window);
   bool read_evaluation();
   EvaluationReport evaluate_weights();
@@ -122,7 +118,7 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
       task_(config, context_, config.compute_type(context_.device()),
             SupervisedTask::Input::of(config, mixture_)),
       evaluator_(config, open_evaluated(config, task_.heads(), observer.watch()), task_, context_),
-      step_(config, mixture_, task_, context_, options_.kept_batches),
+      step_(config, mixture_, task_, context_, options_.keep),
       windows_(context_, step_.ring(), [this](const WindowLines& window) { on_window(window); }),
       runner_(
           config.train.graph, [this](Stream& stream) { step_.enqueue(stream); }, context_.memory,
@@ -224,7 +220,7 @@ RunStatus Trainer::Impl::train_and_evaluate() {
 }
 
 RunStatus Trainer::Impl::train_loop() {
-  not_trained_since(Clock::now(), Pause::start);
+  not_trained_since(RunClock::Clock::now(), Pause::start);
   RunDecision decision;
   bool damage_ahead = false;
   while (step < steps()) {
@@ -264,7 +260,7 @@ RunProgress Trainer::Impl::progress() const {
 }
 
 /// Excludes the time since `begin` and restarts the clock of the open window.
-void Trainer::Impl::not_trained_since(Clock::time_point begin, Pause pause) {
+void Trainer::Impl::not_trained_since(RunClock::Clock::time_point begin, Pause pause) {
   clock_.exclude(begin, pause);
   windows_.interrupt(stream_, step);
 }
@@ -306,15 +302,16 @@ StepTimes Trainer::Impl::time_steps(std::uint64_t count, TimedPart part) {
 StepTimes Trainer::Impl::time_kept_steps(std::uint64_t count) {
   const bool first = kept_.empty();
   if (first) keep_batches();
-  const StepTimes times = time_repeated(kept_, first, stream_, context_.memory, step, count);
+  StepTimes times = time_repeated(kept_, first, stream_, context_.memory, step, count);
   windows_.interrupt(stream_, step);
   return times;
 }
 
 /// Keeps the batches of the next steps.
 void Trainer::Impl::keep_batches() {
-  const std::size_t count = std::max<std::size_t>(1, step_.kept_batches());
-  for (std::size_t k = 0; k < count; ++k) {
+  const auto end = RunClock::Clock::now() + std::chrono::duration<double>(options_.keep_seconds);
+  for (std::size_t k = 0; k < std::max<std::size_t>(1, step_.kept_batches()); ++k) {
+    if (k > 0 && k >= options_.keep.least && RunClock::Clock::now() > end) return;
     if (step_.kept_batches() > 0) {
       train_until(step + 1);
       step_.keep(stream_, k);
@@ -326,7 +323,7 @@ void Trainer::Impl::keep_batches() {
 }
 
 void Trainer::Impl::on_window(const WindowLines& window) {
-  const auto begin = Clock::now();
+  const auto begin = RunClock::Clock::now();
   for (std::uint64_t s = window.first; s < window.last; ++s)
     if (const auto flag = window.line(s).nonfinite; flag != 0)
       fail_nonfinite(flag - 1, newest_checkpoint());
@@ -352,7 +349,7 @@ bool Trainer::Impl::read_evaluation() {
 }
 
 EvaluationReport Trainer::Impl::evaluate() {
-  const auto begin = Clock::now();
+  const auto begin = RunClock::Clock::now();
   windows_.flush(stream_);
   const EvaluationReport result = evaluate_weights();
   if (folder_ && folder_->metrics() != nullptr) folder_->metrics()->write(result);
@@ -403,7 +400,7 @@ void Trainer::Impl::keep_if_best() {
 // Files
 
 CheckpointReport Trainer::Impl::checkpoint() {
-  const auto begin = Clock::now();
+  const auto begin = RunClock::Clock::now();
   windows_.flush(stream_);
   state_.require_finite(newest_checkpoint());
   if (folder_) folder_->sync_metrics();
@@ -431,7 +428,7 @@ void Trainer::Impl::save_predictions() {
 }
 
 void Trainer::Impl::save_preview() {
-  const auto begin = Clock::now();
+  const auto begin = RunClock::Clock::now();
   if (step > 1) windows_.pause(stream_);
   stream_.synchronize();
   folder_->write_preview(step - 1,
@@ -471,6 +468,9 @@ FinishReport Trainer::run() {
 }
 void Trainer::train_until(std::uint64_t last) {
   impl_->train_until(last);
+}
+KeptBatches Trainer::kept_batches() const {
+  return impl_->kept_batches();
 }
 std::uint64_t Trainer::step() const {
   return impl_->step;

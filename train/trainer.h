@@ -9,6 +9,7 @@
 #include "train/checkpoint/resume.h"
 #include "train/config/run_config.h"
 #include "train/metrics/observer.h"
+#include "train/step/kept_batches.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -24,8 +25,10 @@ struct TrainerOptions {
   bool write_files = true;
   /// Seconds between checkpoints if train.checkpoint_every is 0.
   double checkpoint_seconds = 600;
-  /// Number of batches that TimedPart::without_data cycles through; 0: repeats the batch in memory.
-  int kept_batches = 0;
+  /// Batches that TimedPart::without_data cycles through. Fewer are kept if making the batches after
+  /// the least number takes longer than `keep_seconds`.
+  KeepBatches keep = {};
+  double keep_seconds = 2;
   /// The trainer's rank. Must outlive the trainer.
   Communicator* ranks = &single_rank();
 };
@@ -75,6 +78,8 @@ class Trainer {
   /// necessary. Steps without data restore the state at the end. Timing the data alone leaves the
   /// weights unchanged and the metrics meaningless.
   StepTimes time_steps(std::uint64_t count, TimedPart part = TimedPart::whole);
+  /// Batches that TimedPart::without_data cycles through; none before its first call.
+  KeptBatches kept_batches() const;
 
   const RunConfig& config() const;
   const PlanReport& plan() const;

@@ -32,13 +32,17 @@ std::optional<ProcessorTimes::Machine> parse_processor_times(std::string_view st
   return machine;
 }
 
+double processor_seconds() {
+  timespec own{};
+  if (::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own) != 0) return 0;
+  return static_cast<double>(own.tv_sec) + 1e-9 * static_cast<double>(own.tv_nsec);
+}
+
 ProcessorTimes processor_times() {
   ProcessorTimes times;
   times.wall =
       std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  timespec own{};
-  if (::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own) == 0)
-    times.own = static_cast<double>(own.tv_sec) + 1e-9 * static_cast<double>(own.tv_nsec);
+  times.own = processor_seconds();
   std::ifstream file("/proc/stat");
   std::ostringstream text;
   for (std::string line; std::getline(file, line) && line.starts_with("cpu");) text << line << '\n';

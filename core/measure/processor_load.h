@@ -21,6 +21,8 @@ struct ProcessorTimes {
   std::optional<Machine> machine;  ///< empty if unknown
 };
 
+/// Processor time of all threads of this process, seconds; 0 if unknown.
+double processor_seconds();
 /// Current times. Never fails: values that cannot be read are left out.
 ProcessorTimes processor_times();
 

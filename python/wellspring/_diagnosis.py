@@ -4,7 +4,7 @@ import itertools
 import json
 import numbers
 import sys
-from time import perf_counter
+from time import perf_counter, process_time
 
 from . import _core
 from ._arguments import text, whole
@@ -56,29 +56,40 @@ def _wait_for_pytorch():
         torch.cuda.synchronize()
 
 
-def _runner(clock, synchronise, batches, step, ahead):
-    """A function that times a number of steps. `ahead` untimed ones use up what was loaded in the meantime."""
+def _runner(clock, synchronise, batches, step, ahead, each=1):
+    """A function that times a number of steps, of the mean over `each` batches. Before them, `ahead` batches that were
+    loaded in the meantime are used up without a step: during a step, a loader that is nearly as fast would load others,
+    which would hide that it is slower."""
 
     def run(steps):
-        for batch in itertools.islice(batches, ahead):
-            step(batch)
+        for _ in itertools.islice(batches, ahead):
+            pass
+        if ahead:
+            step(next(batches))
         synchronise()
-        times, waits = [], []
+        times, waits, used = [], [], process_time()
         begin = last = clock()
         for _ in range(steps):
-            batch = next(batches)
-            ready = clock()
-            step(batch)
-            now = clock()
-            times.append(now - last)
-            waits.append(ready - last)
-            last = now
+            start, waited = last, 0
+            for _ in range(each):
+                batch = next(batches)
+                waited += clock() - last
+                step(batch)
+                last = clock()
+            times.append((last - start) / each)
+            waits.append(waited / each)
         synchronise()
         end = clock()
-        times[-1] += end - last
-        return times, waits, end - begin
+        times[-1] += (end - last) / each
+        return times, waits, (end - begin) / each, (process_time() - used) / each
 
     return run
+
+
+def _alternating(first, second):
+    """Batches of two endless iterators in turn."""
+    for batches in itertools.cycle((first, second)):
+        yield next(batches)
 
 
 def _ahead(loader):
@@ -135,7 +146,8 @@ def diagnose(step, loader, *, cached=None, samples=None, seconds=60, resident=8,
     step          function of a batch: one training step. It must not change the batch.
     loader        iterable of batches, such as a DataLoader, or a function that returns one
     cached        {stage: loader}, along the data path: each loader has this stage and those before it cached.
-                  {"reading": a, "decoding": b} finds out what reading, decoding and the rest cost.
+                  {"reading": a, "decoding": b} finds out what reading, decoding and the rest cost. If a stage is
+                  a cause, the loader runs again with every other batch from the cached one, to confirm it.
     samples       per batch; default: loader.batch_size, or else a batch counts as one sample
     seconds       time limit; it ends earlier when all intervals are within 2 %
     resident      number of batches of the loader that are kept as the ceiling
@@ -167,8 +179,8 @@ def diagnose(step, loader, *, cached=None, samples=None, seconds=60, resident=8,
                      "shape, the ceiling is the mean over these batches only")
     samples = 1 if samples is None else whole("samples", samples, 1, 1 << 40)
 
-    def rung(name, stage, batches, ahead=0, step=step, apart=False):
-        return name, stage, samples, apart, _runner(clock, synchronise, batches, step, ahead)
+    def rung(name, stage, batches, ahead=0, step=step, apart=False, each=1):
+        return name, stage, samples, apart, _runner(clock, synchronise, batches, step, ahead, each)
 
     rungs = [rung("resident batches", "", itertools.cycle(kept))]
     stage = "loading" if not stages else "the other stages"
@@ -177,6 +189,8 @@ def diagnose(step, loader, *, cached=None, samples=None, seconds=60, resident=8,
         stage = name_of
     rungs.append(rung("as configured", stage, batches, _ahead(loader)))
     rungs.append(rung("loader alone, no step", "", batches, _ahead(loader), lambda batch: None, apart=True))
+    tests = [rung(f"every other batch with {stage} cached", stage, _alternating(batches, other),
+                  2 * max(_ahead(loader), _ahead(cached[stage])), each=2) for stage, other in stages.items()]
 
     def all_notes():
         ends = [f"{each.name} began again after every {each.length} batches, which is part of its time"
@@ -184,4 +198,4 @@ def diagnose(step, loader, *, cached=None, samples=None, seconds=60, resident=8,
         return notes + ends
 
     lead = f"wellspring {_core.__version__}; {samples} samples per step"
-    return Diagnosis(*_core.diagnose(text("name", name), lead, rungs, float(seconds), clock, all_notes))
+    return Diagnosis(*_core.diagnose(text("name", name), lead, rungs, tests, float(seconds), clock, all_notes))

@@ -125,7 +125,6 @@ TEST(ColdWork, EmptiesTheCachesBeforeEachRun) {
   EXPECT_EQ(runs, 2);
   work.seconds(1000);
   EXPECT_EQ(runs, 7) << "at most 5 per window";
-  EXPECT_GE(bench::beyond_caches(Device::cpu()), std::size_t{64} << 20);
 }
 
 TEST(Bench, MeasuresFilesAndColdOperations) {

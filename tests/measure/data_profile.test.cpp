@@ -6,11 +6,14 @@
 #include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace wellspring::test {
@@ -131,6 +134,45 @@ TEST(LoadTest, EndsInTimeWithASlowConsumer) {
                          SampleRange{7, 0, 640}, SampleMaking{.batch = 64});
   const LoadTest test = load_test(reader, 0.2, 1e-300);
   EXPECT_EQ(test.batches, 1U);
+}
+
+/// Needs at least `seconds` for each batch of another reader.
+class SlowReader final : public SampleReader {
+ public:
+  SlowReader(GeneratorReader& reader, double seconds) : reader_(reader), seconds_(seconds) {}
+  std::uint64_t count() const override { return reader_.count(); }
+  SampleLayout layout() const override { return reader_.layout(); }
+  const std::vector<SampleOrigin>& origins() const override { return reader_.origins(); }
+  SetOverflow overflow() const override { return reader_.overflow(); }
+  SampleHeading heading() const override { return reader_.heading(); }
+  std::string summary() const override { return reader_.summary(); }
+  nlohmann::ordered_json identity() const override { return reader_.identity(); }
+  nlohmann::ordered_json making() const override { return reader_.making(); }
+  void make(const std::function<void(const HostSamples&)>& take) override {
+    reader_.make([&](const HostSamples& batch) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(seconds_));
+      take(batch);
+    });
+  }
+
+ private:
+  GeneratorReader& reader_;
+  double seconds_;
+};
+
+// Sleeps never end early, so each of the nine measured batches takes at least 4 ms of the reader, which
+// the consumer waits for, and then 6 ms of the consumer.
+TEST(LoadTest, TellsTheReaderFromAConsumerOfKnownRate) {
+  constexpr double kReads = 0.004, kIsBusy = 0.006, kMeasured = 9, kBatch = 64;
+  GeneratorReader reader(make_generator("gaussian_linear", 16, {}, {"test"}),
+                         SampleRange{7, 0, 640}, SampleMaking{.batch = 64});
+  SlowReader slow(reader, kReads);
+  const LoadTest test = load_test(slow, 60, kBatch / kIsBusy);
+  EXPECT_EQ(test.batches, kMeasured);
+  EXPECT_GE(test.p50, kReads);
+  EXPECT_GE(test.wait * test.seconds, kMeasured * kReads);
+  EXPECT_GE((1 - test.wait) * test.seconds, (1 - 1e-9) * kMeasured * kIsBusy);
+  EXPECT_LE(test.samples_per_second(), (1 + 1e-9) * kBatch / (kReads + kIsBusy));
 }
 
 TEST(LoadTest, RefusesASingleBatch) {

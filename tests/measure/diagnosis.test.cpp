@@ -253,6 +253,21 @@ TEST(Ladder, FlagsClocksThatDisagree) {
   EXPECT_TRUE(clocks(1.03));
 }
 
+TEST(Ladder, NamesTheBusyShareOfItsDevice) {
+  const auto busy = [](double threads, double processor) {
+    const Rung rung{.name = "a", .threads = threads, .run = [processor](auto n) {
+                      const auto count = static_cast<double>(n);
+                      return StepTimes{std::vector<double>(static_cast<std::size_t>(n), 1),
+                                       std::vector<double>(static_cast<std::size_t>(n), 0.25),
+                                       1.25 * count, processor * count};
+                    }};
+    return measure_ladder({rung}).rungs[0].busy;
+  };
+  EXPECT_DOUBLE_EQ(busy(4, 3).value(), 3 / (4 * 1.25)) << "processor time per wall time and thread";
+  EXPECT_DOUBLE_EQ(busy(0, 3).value(), 0.75) << "a GPU: all but the waits";
+  EXPECT_FALSE(busy(4, 0)) << "unknown";
+}
+
 TEST(Ladder, ComparesSamplesPerSecondWithTheFirstRung) {
   const auto run = [](auto n) {
     const std::vector<double> each(static_cast<std::size_t>(n), 0.5);

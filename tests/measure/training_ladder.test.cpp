@@ -1,6 +1,7 @@
 // The rungs of real configurations. No test depends on the speed of the machine.
 #include "measure/training_ladder.h"
 
+#include "kernels/runtime/caches.h"
 #include "measure/diagnosis_report.h"
 #include "measure/page_cache.h"
 #include "tests/support/error_testing.h"
@@ -11,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -118,9 +120,14 @@ TEST_F(TrainingLadders, MeasureEveryRungAndReportIt) {
     EXPECT_GT(rung.rate, 0) << rung.name;
     EXPECT_GE(rung.p99, rung.p50) << rung.name;
     EXPECT_LE(rung.wait, 1) << rung.name;
+    EXPECT_GT(rung.busy.value_or(0), 0) << rung.name;
   }
   EXPECT_EQ(report.ladder.ceiling().wait < 0.5, true) << "resident batches need no data";
+  EXPECT_GE(beyond_caches(Device::cpu()), std::size_t{64} << 20);
+  expect_parts(training.notes().back(), {"resident batches", "are certainly more than the caches"});
   const nlohmann::ordered_json json = to_json(report);
+  EXPECT_EQ(json["rungs"][0]["busy"], report.ladder.ceiling().busy.value());
+  expect_parts(to_html(report), {"<th>busy</th>"});
   EXPECT_EQ(json["rungs"].size(), report.ladder.rungs.size() + (report.cold->rung ? 1 : 0));
   EXPECT_EQ(json["rungs"][0]["share_of_ceiling"], 1);
   for (const char* name : {"resident batches", "decoded rows in host memory", "data alone"}) {
@@ -230,6 +237,34 @@ TEST(DiagnosisReport, AdvisesOnlyWhatApplies) {
                 " confirms reading files",
                 "does not help"});
   EXPECT_EQ(to_json(report)["counterfactuals"][1]["helps"], false);
+}
+
+TEST(DiagnosisReport, SaysHowManyOfAThousandHoursGoToData) {
+  DiagnosisReport report;
+  report.ladder.rungs = {swept("resident batches", 8, 10), swept("as configured", 8, 7.5)};
+  for (RungResult& rung : report.ladder.rungs) rung.rates.assign(kFewestForInterval, rung.rate);
+  report.diagnosis = diagnose(report.ladder);
+  expect_parts(to_text(report), {"If data were free: 1.33 times as fast (95 %: 1.33 to 1.33).",
+                                 "Of 1,000 hours, 250 go to data."});
+  report.diagnosis.lost = 0;
+  EXPECT_EQ(to_text(report).find("1,000 hours"), std::string::npos);
+}
+
+TEST(PageCache, TellsBytesOfStorageFromBytesOfMemory) {
+  EXPECT_EQ(kept_by_page_cache({.calls = 100, .storage = 50}), "");
+  EXPECT_EQ(kept_by_page_cache({.calls = 0, .storage = 50}), "") << "mapped files";
+  EXPECT_EQ(kept_by_page_cache({.calls = 100, .storage = 49}),
+            "the page cache kept the files: 49 B of 100 B came from storage");
+  EXPECT_NE(kept_by_page_cache({.calls = 0, .storage = 0}), "");
+  const std::filesystem::path memory = "/dev/shm";  // never on storage
+  if (!std::filesystem::is_directory(memory) || !bytes_read()) return;
+  std::string pattern = memory / "wellspring-XXXXXX";
+  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+  write_bytes(std::filesystem::path(pattern) / "a", Bytes(5000));
+  const ReadingRates rates = reading_rates(files_below(pattern));
+  std::filesystem::remove_all(pattern);
+  EXPECT_FALSE(rates.cold);
+  expect_parts(rates.not_cold, {"the page cache kept the files"});
 }
 
 TEST(PageCache, FindsFilesAndCountsWhatIsRead) {

@@ -30,9 +30,14 @@ class Simulation:
             yield i
 
     def diagnose(self, step=2, loading=8, batches=50, **arguments):
-        with unittest.mock.patch("wellspring._diagnosis.perf_counter", lambda: self.now):
-            return ws.diagnose(lambda batch: self.passes(step), lambda: self.loader(loading, batches),
-                               **{"seconds": 20, "samples": 4} | arguments)
+        return self.diagnose_with(lambda batch: self.passes(step), lambda: self.loader(loading, batches), **arguments)
+
+    def diagnose_with(self, step, loader, **arguments):
+        """The step uses all processors all the time, so that its processor time is the simulated one."""
+        processors = len(os.sched_getaffinity(0))
+        with (unittest.mock.patch("wellspring._diagnosis.perf_counter", lambda: self.now),
+              unittest.mock.patch("wellspring._diagnosis.process_time", lambda: self.now * processors)):
+            return ws.diagnose(step, loader, **{"seconds": 20, "samples": 4} | arguments)
 
 
 class Verdicts(unittest.TestCase):
@@ -69,6 +74,65 @@ class Verdicts(unittest.TestCase):
                          [("decoding cached", "the other stages"), ("reading cached", "decoding"), ("as configured", "reading")])
         # Rates of 500, 500, 200 and 91 steps/s.
         self.assertEqual([cause["stage"] for cause in report["verdict"]["causes"]], ["decoding", "reading"])
+        self.assertTrue(all(abs(rung["busy"] - 1) < 1e-6 for rung in report["rungs"]), report["rungs"])
+
+    def test_batches_loaded_ahead_do_not_hide_a_slow_loader(self):
+        """A loader that takes 11 ms, with three batches ahead: in the 25 steps of 10 ms of a window, these would hide it."""
+        simulation = Simulation(noise=0.001)
+
+        class Ahead:
+            batch_size, num_workers, prefetch_factor = 4, 1, 3
+
+            def __iter__(self):
+                ready, free = [], simulation.now  # times at which batches are ready, and the worker is free
+                while True:
+                    while len(ready) < 3 and free <= simulation.now or not ready:
+                        free += 11e-3
+                        ready.append(free)
+                    if len(ready) == 3 and free < simulation.now:
+                        free = simulation.now  # it had to wait
+                    simulation.now = max(simulation.now, ready.pop(0))
+                    yield 0
+
+        found = simulation.diagnose_with(lambda batch: simulation.passes(10), Ahead())
+        self.assertEqual(found.verdict, "moderately")
+        self.assertAlmostEqual(found.lost, 1 / 11, delta=0.02)
+
+    def test_half_of_the_batches_from_a_cache_confirm_a_stage(self):
+        simulation = Simulation()
+        found = simulation.diagnose(step=2, loading=9, cached={"reading": lambda: simulation.loader(0.01)})
+        report = found.json()
+        self.assertEqual([(cause["stage"], cause["confirmed"]) for cause in report["verdict"]["causes"]], [("reading", True)])
+        tried = report["counterfactuals"]
+        self.assertEqual([(one["what"], one["stages"]) for one in tried],
+                         [("every other batch with reading cached", ["reading"])])
+        self.assertTrue(tried[0]["helps"])
+        self.assertAlmostEqual(tried[0]["gain"], 11 / 6.5, delta=0.1)  # 2 ms + half of 9 ms, instead of 2 ms + 9 ms
+        self.assertIn("confirms reading", str(found))
+
+    def test_a_stage_whose_half_does_not_help_is_not_confirmed(self):
+        """Reading takes three times as long after a batch from elsewhere, as from a disk that has to seek."""
+        simulation, previous = Simulation(), [None]
+
+        def loader(name, milliseconds):
+            while True:
+                simulation.passes(milliseconds * (1 if previous[0] == name else 3))
+                previous[0] = name
+                yield name
+
+        found = simulation.diagnose_with(lambda batch: simulation.passes(2), lambda: loader("files", 8),
+                                         cached={"reading": lambda: loader("memory", 0.01)})
+        report = found.json()
+        self.assertEqual([(cause["stage"], cause["confirmed"]) for cause in report["verdict"]["causes"]], [("reading", False)])
+        self.assertFalse(report["counterfactuals"][0]["helps"])
+        self.assertLess(report["counterfactuals"][0]["gain"], 0.95)  # 24 + 2 + 2 ms for two batches, instead of 10 ms each
+        self.assertIn("NOT confirmed: reading", str(found))
+
+    def test_stages_that_are_no_cause_are_not_tested(self):
+        simulation = Simulation()
+        cached = {"reading": lambda: simulation.loader(8.9), "decoding": lambda: simulation.loader(0.01)}
+        report = simulation.diagnose(step=2, loading=9, cached=cached).json()
+        self.assertEqual([one["stages"] for one in report["counterfactuals"]], [["decoding"]])
 
 
 class Loaders(unittest.TestCase):
@@ -89,8 +153,7 @@ class Loaders(unittest.TestCase):
                 yield {"x": [Array(4, width)], "y": Array(4)}
 
         for widths, shapes in (([8, 9, 8, 10], 3), ([8] * 4, 1)):
-            with unittest.mock.patch("wellspring._diagnosis.perf_counter", lambda: simulation.now):
-                found = ws.diagnose(lambda batch: simulation.passes(9), lambda: batches(widths), seconds=5, samples=4)
+            found = simulation.diagnose_with(lambda batch: simulation.passes(9), lambda: batches(widths), seconds=5)
             notes = [note for note in found.json()["caveats"] if "different shapes" in note]
             self.assertEqual(len(notes), shapes > 1, notes)
             self.assertTrue(shapes == 1 or "batches have 3 different shapes" in notes[0])
@@ -123,11 +186,12 @@ class Loaders(unittest.TestCase):
         loader = Workers(range(100))
         batches = _diagnosis._Batches("loader", loader)
         wait = lambda: simulation.passes(5)
-        times, waits, wall = _diagnosis._runner(clock, wait, batches, step, _diagnosis._ahead(loader))(4)
-        self.assertEqual((len(times), len(waits), next(batches)), (4, 4, 10))
+        times, waits, wall, processor = _diagnosis._runner(clock, wait, batches, step, _diagnosis._ahead(loader))(4)
+        self.assertEqual((len(times), len(waits), next(batches)), (4, 4, 11))
         self.assertAlmostEqual(sum(times), wall)
         self.assertGreater(times[-1], 6e-3, "includes the wait for the last step")
-        self.assertGreater(untimed[0], 15e-3, "six steps and the wait for them")
+        self.assertGreaterEqual(processor, 0)
+        self.assertGreater(untimed[0], 6e-3, "a step and the wait for it, after six batches without a step")
 
     def test_generators_of_this_package(self):
         config = {"data": {"size": 8, "sources": [{"name": "s", "kind": "generator", "generator": "shapes"}]},

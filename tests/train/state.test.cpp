@@ -116,7 +116,7 @@ class ResidentSteps : public testing::TestWithParam<const char*> {};
 
 TEST_P(ResidentSteps, RestoreTheState) {
   TrainerOptions keeping = test::in_memory();
-  keeping.kept_batches = 3;
+  keeping.keep.least = 3;
   for (const TrainerOptions& options : {test::in_memory(), keeping}) {
     const auto timed =
         counting_trainer("unused", GetParam(), CountingNoise::Counts::state, options);
@@ -129,6 +129,28 @@ TEST_P(ResidentSteps, RestoreTheState) {
     plain->train_until(17);
     EXPECT_EQ(timed->state_bytes(), plain->state_bytes());
   }
+}
+
+TEST(KeptBatches, ExceedTheBytesThatAreAskedFor) {
+  const auto kept = [](std::size_t bytes, double seconds) {
+    TrainerOptions options = test::in_memory();
+    options.keep = {.least = 3, .bytes = bytes};
+    options.keep_seconds = seconds;
+    const auto trainer = counting_trainer("unused", "off", CountingNoise::Counts::state, options);
+    EXPECT_EQ(trainer->kept_batches().count, 0u) << "before the first step";
+    trainer->time_steps(2, TimedPart::without_data);
+    return trainer->kept_batches();
+  };
+  constexpr double kNoLimit = 1e9;
+  const KeptBatches least = kept(0, kNoLimit);
+  EXPECT_EQ(least.count, 3u);
+  const KeptBatches more = kept(least.bytes + 1, kNoLimit);
+  EXPECT_EQ(more.count, 4u);
+  EXPECT_GT(more.bytes, least.bytes);
+  const std::size_t batch = more.bytes - least.bytes;
+  EXPECT_EQ(kept(least.bytes + 7 * batch, kNoLimit).count, 10u);
+  EXPECT_EQ(kept(std::size_t{1} << 40, kNoLimit).count, KeepBatches::kMost);
+  EXPECT_EQ(kept(std::size_t{1} << 40, 0).count, 3u) << "the time is over after the least number";
 }
 
 TEST(StepTimes, HaveAStepAndAWaitForEachStep) {
@@ -145,6 +167,7 @@ TEST(StepTimes, HaveAStepAndAWaitForEachStep) {
       sum += times.steps[i];
     }
     EXPECT_LE(sum, times.wall);
+    EXPECT_GT(times.processor, 0);
   }
 }
 

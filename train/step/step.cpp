@@ -102,7 +102,7 @@ void TrainingStep::optimize(Stream& stream, const StepBatch& batch) {
 }
 
 TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, SupervisedTask& task,
-                           RunContext& context, int kept_batches)
+                           RunContext& context, const KeepBatches& keep)
     : mixture_(mixture),
       task_(task),
       rows_{0, context.pass_share().rows},
@@ -121,8 +121,11 @@ TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, Supervised
     mix_->plan(memory, context.share, layout);
     layout.targets = std::max(layout.targets, mix_->targets());
   }
+  const std::size_t task_bytes = memory.total_bytes(MemorySpace::device);
   batch_.plan_state(memory, "data", context.share.rows, layout, task.compute());
-  for (int k = 0; k < kept_batches; ++k) {
+  step_bytes_ = memory.total_bytes(MemorySpace::device);
+  batch_bytes_ = step_bytes_ - task_bytes;
+  for (std::size_t k = keep.count(batch_bytes_, step_bytes_); k > 0; --k) {
     KeptBatch& kept = kept_.emplace_back();
     kept.columns.plan(memory, "kept batches", context.share.rows, layout, task.compute());
     kept.slots =

@@ -13,6 +13,7 @@
 #include "train/network/gradient_buckets.h"
 #include "train/network/shards.h"
 #include "train/optimizer/learning_rate.h"
+#include "train/step/kept_batches.h"
 #include "train/step/metrics_windows.h"
 #include "train/step/run_context.h"
 #include "train/step/supervised_task.h"
@@ -34,9 +35,9 @@ struct StepBatch {
 class TrainingStep {
  public:
   /// Plans this rank's rows of the batch, the losses, the counters and the metrics ring, and memory
-  /// for `kept_batches` further batches. `mixture`, `task` and `context` must outlive this object.
+  /// for the batches of `keep`. `mixture`, `task` and `context` must outlive this object.
   TrainingStep(const RunConfig& config, Mixture& mixture, SupervisedTask& task, RunContext& context,
-               int kept_batches = 0);
+               const KeepBatches& keep = {});
   /// Uploads the tables of the losses. Call after commit.
   void load(Stream& stream) { losses_.load(stream); }
 
@@ -47,6 +48,10 @@ class TrainingStep {
   /// Copies the batch in memory to the place `k` of the kept batches.
   void keep(Stream& stream, std::size_t k);
   std::size_t kept_batches() const { return kept_.size(); }
+  /// The first `count` kept batches.
+  KeptBatches kept_batches(std::size_t count) const {
+    return {count, step_bytes_ + count * batch_bytes_};
+  }
   /// Enqueues the step without its data part, on kept batch `k`; on the batch in memory if no
   /// batches are kept.
   void enqueue_kept(Stream& stream, std::size_t k);
@@ -77,6 +82,7 @@ class TrainingStep {
     Planned<Slot> slots;
   };
   std::vector<KeptBatch> kept_;
+  std::size_t step_bytes_ = 0, batch_bytes_ = 0;
   Planned<StepState> state_;
   PlannedRing ring_;
   std::optional<GradientBuckets> buckets_;  ///< unset: a single rank

@@ -1,5 +1,6 @@
 #include "train/step/step_marks.h"
 
+#include "core/measure/processor_load.h"
 #include "train/step/snapshot.h"
 
 namespace wellspring {
@@ -8,6 +9,7 @@ StepMarks::StepMarks(Stream& stream, std::size_t count) : stream_(stream) {
   for (std::size_t i = 0; i < 2 * count + 1; ++i)
     marks_.push_back(std::make_unique<Event>(stream.device(), true));
   stream.synchronize();
+  processor_ = processor_seconds();
   begin_ = std::chrono::steady_clock::now();
   record();
 }
@@ -16,6 +18,7 @@ StepTimes StepMarks::times() {
   stream_.synchronize();
   StepTimes times;
   times.wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  times.processor = processor_seconds() - processor_;
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Event& before = *marks_[2 * i];
     const double seconds_per_ms = 1e-3 / static_cast<double>(steps_[i]);

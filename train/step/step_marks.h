@@ -38,6 +38,7 @@ class StepMarks {
   std::vector<std::uint64_t> steps_;           ///< number of steps per launch
   std::size_t recorded_ = 0;
   std::chrono::steady_clock::time_point begin_;
+  double processor_ = 0;  ///< processor time of the process at the start
 };
 
 /// Times `count` runs of `step` in launches that take the runners alternately, and restores the state.
