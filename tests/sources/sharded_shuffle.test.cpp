@@ -13,17 +13,18 @@
 namespace wellspring::test {
 namespace {
 
-constexpr int kShards = 20, kRows = 100;  ///< rows per shard
-constexpr int kShuffledBatch = 200, kEpochs = 4;
-constexpr int kAll = kShards * kRows, kBatches = kEpochs * kAll / kShuffledBatch;
+constexpr int kShards = 20, kShardRows = 100;  ///< rows per shard
+constexpr int kShuffledBatch = 200, kShuffledEpochs = 4;
+constexpr int kShardedRows = kShards * kShardRows,
+              kShuffledBatches = kShuffledEpochs * kShardedRows / kShuffledBatch;
 /// Standard scores beyond 6 have a probability of 1e-9. With 40 batches and 3 lags, a correct order is
 /// refused with a probability below 1e-7.
-constexpr double kScore = 6;
+constexpr double kWorstScore = 6;
 
 /// The worst score of the shard numbers within a batch, which are equally likely.
 double worst_batch(const std::vector<int>& shards) {
   double worst = -1e9;
-  for (int batch = 0; batch < kBatches; ++batch) {
+  for (int batch = 0; batch < kShuffledBatches; ++batch) {
     std::vector<double> counts(kShards, 0);
     for (int i = 0; i < kShuffledBatch; ++i)
       ++counts[static_cast<std::size_t>(
@@ -38,12 +39,12 @@ double worst_batch(const std::vector<int>& shards) {
 double correlation_score(const std::vector<int>& shards, int lag) {
   constexpr double kMean = (kShards - 1) / 2.0, kVariance = (kShards * kShards - 1) / 12.0;
   double sum = 0;
-  for (int i = 0; i < kEpochs * kAll; ++i) {
-    const int next = i / kAll * kAll + (i % kAll + lag) % kAll;
+  for (int i = 0; i < kShuffledEpochs * kShardedRows; ++i) {
+    const int next = i / kShardedRows * kShardedRows + (i % kShardedRows + lag) % kShardedRows;
     sum += (shards[static_cast<std::size_t>(i)] - kMean) *
            (shards[static_cast<std::size_t>(next)] - kMean);
   }
-  return sum / kVariance / std::sqrt(kEpochs * kAll);
+  return sum / kVariance / std::sqrt(kShuffledEpochs * kShardedRows);
 }
 
 TEST(ShardedShuffle, IsAsGoodAsAFullShuffle) {
@@ -51,7 +52,7 @@ TEST(ShardedShuffle, IsAsGoodAsAFullShuffle) {
   const Bytes image = encode_ppm(noise_rgb(4, 4, 1), 4, 4);
   for (int shard = 0; shard < kShards; ++shard) {
     TarWriter writer;
-    for (int row = 0; row < kRows; ++row) {
+    for (int row = 0; row < kShardRows; ++row) {
       const std::string name = fmt::format("{:04}", row), label = std::to_string(shard);
       writer.add(name + ".ppm", image);
       writer.add(name + ".cls", {label.begin(), label.end()});
@@ -63,29 +64,29 @@ TEST(ShardedShuffle, IsAsGoodAsAFullShuffle) {
   spec.storage = Storage::streamed;
   add_sources(mixture, spec, false);
   MemoryPlan memory(Device::cpu());
-  mixture.plan(memory, kShuffledBatch, kBatches);
+  mixture.plan(memory, kShuffledBatch, kShuffledBatches);
   std::vector<int> shards;
-  for (int batch = 0; batch < kBatches; ++batch)
+  for (int batch = 0; batch < kShuffledBatches; ++batch)
     for (const Slot& slot : mixture.host_slots(static_cast<std::uint64_t>(batch)))
       shards.push_back(mixture.source(0).rows()->label(static_cast<std::int64_t>(slot.sample)));
-  ASSERT_EQ(shards.size(), static_cast<std::size_t>(kEpochs * kAll));
-  EXPECT_LT(worst_batch(shards), kScore);
+  ASSERT_EQ(shards.size(), static_cast<std::size_t>(kShuffledEpochs * kShardedRows));
+  EXPECT_LT(worst_batch(shards), kWorstScore);
   for (const int lag : {1, 2, 32})
-    EXPECT_LT(std::abs(correlation_score(shards, lag)), kScore) << lag;
+    EXPECT_LT(std::abs(correlation_score(shards, lag)), kWorstScore) << lag;
 
   // Shards in order, through a shuffle buffer of a quarter of the rows, would not pass.
   std::minstd_rand random(1);
   std::vector<int> buffer, buffered;
-  for (int i = 0; i < kEpochs * kAll; ++i) {
-    buffer.push_back(i % kAll / kRows);
-    if (buffer.size() < kAll / 4 && i + 1 < kEpochs * kAll) continue;
+  for (int i = 0; i < kShuffledEpochs * kShardedRows; ++i) {
+    buffer.push_back(i % kShardedRows / kShardRows);
+    if (buffer.size() < kShardedRows / 4 && i + 1 < kShuffledEpochs * kShardedRows) continue;
     std::swap(buffer[random() % buffer.size()], buffer.back());
     buffered.push_back(buffer.back());
     buffer.pop_back();
   }
   for (; !buffer.empty(); buffer.pop_back()) buffered.push_back(buffer.back());
-  EXPECT_GT(worst_batch(buffered), kScore);
-  EXPECT_GT(correlation_score(buffered, 1), kScore);
+  EXPECT_GT(worst_batch(buffered), kWorstScore);
+  EXPECT_GT(correlation_score(buffered, 1), kWorstScore);
 }
 
 }  // namespace
