@@ -59,17 +59,14 @@ TEST(ShardedShuffle, IsAsGoodAsAFullShuffle) {
     }
     write_bytes(folder / fmt::format("s-{:02}.tar", shard), writer.finish());
   }
-  Mixture mixture(3);
-  SourceSpec spec = files(folder / "s-{00..19}.tar");
-  spec.storage = Storage::streamed;
-  add_sources(mixture, spec, false);
-  MemoryPlan memory(Device::cpu());
-  mixture.plan(memory, kShuffledBatch, kShuffledBatches);
+  SourceContext context;
+  context.seed = 5;
+  const auto source = make_source(files(folder / "s-{00..19}.tar"), context);
+  ASSERT_EQ(source->rows()->size(), kShardedRows);
+  const auto order = source->order();
   std::vector<int> shards;
-  for (int batch = 0; batch < kShuffledBatches; ++batch)
-    for (const Slot& slot : mixture.host_slots(static_cast<std::uint64_t>(batch)))
-      shards.push_back(mixture.source(0).rows()->label(static_cast<std::int64_t>(slot.sample)));
-  ASSERT_EQ(shards.size(), static_cast<std::size_t>(kShuffledEpochs * kShardedRows));
+  for (std::uint64_t i = 0; i < kShuffledEpochs * kShardedRows; ++i)
+    shards.push_back(source->rows()->label(static_cast<std::int64_t>(order.sample(i))));
   EXPECT_LT(worst_batch(shards), kWorstScore);
   for (const int lag : {1, 2, 32})
     EXPECT_LT(std::abs(correlation_score(shards, lag)), kWorstScore) << lag;
