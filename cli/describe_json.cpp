@@ -77,8 +77,10 @@ Json list_of(const std::vector<Thing>& things) {
 
 Json to_json(const GeneratorEntry& entry) {
   constexpr int kAnySize = 64;  // affects only the layout
-  const std::unique_ptr<Generator> generator = entry.make({}, kAnySize);
-  const SampleInfo& info = generator->info();
+  return to_json(entry, entry.make({}, kAnySize)->info());
+}
+
+Json to_json(const GeneratorEntry& entry, const SampleInfo& info) {
   return {{"name", entry.name},
           {"version", info.version},
           {"summary", entry.summary},

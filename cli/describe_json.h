@@ -17,6 +17,8 @@ namespace wellspring::cli {
 /// With default parameters: name, version, kind, layout, classes, latents and features with units
 /// and ranges, draw budget, best possible results, parameters and presets.
 nlohmann::ordered_json to_json(const GeneratorEntry& entry);
+/// The same with the samples of a generator, whose parameters may differ from the defaults.
+nlohmann::ordered_json to_json(const GeneratorEntry& entry, const SampleInfo& info);
 nlohmann::ordered_json to_json(const ModelEntry& entry);
 nlohmann::ordered_json to_json(const DatasetFormat& format);
 nlohmann::ordered_json to_json(const std::vector<ConfigSection>& sections);

@@ -315,19 +315,9 @@ nb::list generator_columns(const BoundGenerator& self, std::int64_t count,
 
 /// The generator with its parameters as JSON.
 std::string describe_generator(const BoundGenerator& self) {
-  const SampleInfo& info = self.generator().info();
-  nlohmann::ordered_json json = cli::to_json(self.entry());
+  nlohmann::ordered_json json = cli::to_json(self.entry(), self.generator().info());
   json["sample"] = to_string(self.layout());
-  json["classes"] = info.classes;
   json["values"] = yaml_to_json(self.generator().parameters_yaml());
-  json["settable_latents"] = info.settable_latents;
-  json["latents"] = nlohmann::ordered_json::array();
-  for (const LatentInfo& latent : info.latents)
-    json["latents"].push_back({{"name", latent.name},
-                               {"unit", latent.unit},
-                               {"low", latent.low},
-                               {"high", latent.high},
-                               {"help", latent.help}});
   return json.dump();
 }
 

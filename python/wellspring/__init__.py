@@ -10,9 +10,11 @@ from . import sbi
 from ._batch import Batch
 from ._core import ConfigError, DataError, DeviceError, Error, __version__
 from ._diagnosis import Diagnosis, diagnose
-from ._generator import Generator, generators
+from ._generator import Generator, describe, generators
 from ._mixture import Mixture
 from ._run import Picture, export, load, preview, stats, train
+from .tables import to_awkward, to_pandas
 
 __all__ = ["Batch", "ConfigError", "DataError", "DeviceError", "Diagnosis", "Error", "Generator", "Mixture", "Picture",
-           "diagnose", "export", "generators", "load", "preview", "sbi", "stats", "train", "__version__"]
+           "describe", "diagnose", "export", "generators", "load", "preview", "sbi", "stats", "to_awkward", "to_pandas", "train",
+           "__version__"]

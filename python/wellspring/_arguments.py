@@ -1,5 +1,6 @@
 """Checks and conversions of arguments that the whole package shares."""
 
+import importlib
 import json
 import numbers
 import operator
@@ -91,3 +92,12 @@ def as_json(name, value):
         return json.dumps(value, default=lambda other: other.tolist(), allow_nan=False)
     except (TypeError, ValueError, AttributeError) as error:
         raise TypeError(f"{name} cannot be written as a configuration: {error}") from None
+
+
+def package(name, use, install=None):
+    """A package that only some functions need."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        install = install or name
+        raise ImportError(f"{use} needs {install}: {error}\n  pip install {install}", name=name) from None

@@ -12,6 +12,23 @@ def generators():
     return dict(_core.list_generators())
 
 
+def describe(name):
+    """A text about a generator: all parameters with types, defaults, ranges and meanings, presets, and latents."""
+    facts = Generator(name).describe()
+    lines = [f"{facts['name']}, version {facts['version']}: {facts['summary']}", f"sample: {facts['sample']}", "", "parameters"]
+    for row in facts["parameters"]:
+        default = "required" if row["default"] is None else f"default {row['default']}"
+        words = [row["type"], f"{default} {row['unit']}".rstrip()]
+        if row["low"] is not None or row["high"] is not None:
+            words.append(" to ".join("any" if end is None else f"{end:g}" for end in (row["low"], row["high"])))
+        lines.append(f"  {row['name']}: {', '.join(words)}")
+        lines.append("      " + row["help"] + (f" ({row['source']})" if row["source"] else "")
+                     + (f"; only with {row['effect']}" if "effect" in row else ""))
+        lines += [f"      {preset['name']}: {preset['help']}" for preset in row.get("presets", [])]
+    lines += ["", "latents", *(f"  {latent['name']}: {latent['help']}" for latent in facts["latents"])]
+    return "\n".join(lines)
+
+
 def _made_again(arguments):
     """A pickled generator."""
     return Generator(**arguments)
@@ -28,7 +45,7 @@ class Generator(_core.Generator):
     plane        True: also make dense labels
     augment      list of operations as in a configuration: [{"flip_x": 0.5}, "grey"]
     normalise    {"mean": [...], "std": [...]}
-    parameters   the generator's own, as on the command line; `wellspring describe NAME` lists them
+    parameters   the generator's own, as on the command line; describe(NAME) explains them
 
     A generator may be used by several threads, which take turns.
     """

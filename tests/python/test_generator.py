@@ -321,6 +321,25 @@ class Description(unittest.TestCase):
         self.assertEqual(len(g.latents), g.batch(0, 1).latents.shape[1])
         self.assertEqual(g.describe()["name"], "shapes")
 
+    def test_has_the_features_of_these_parameters(self):
+        for columns, width in (("position", 3), ("hits", 5)):
+            g = ws.Generator("tracks", columns=columns)
+            self.assertEqual(len(g.describe()["features"]), width)
+            self.assertEqual(g.batch(0, 1).x.shape[2], width)
+        self.assertEqual(ws.Generator("lund_shower", output="image").describe()["features"], [])
+
+    def test_as_text_has_every_parameter_preset_and_latent(self):
+        for name in ws.generators():
+            facts, text = ws.Generator(name).describe(), ws.describe(name)
+            for row in facts["parameters"]:
+                self.assertRegex(text, rf"(?m)^  {row['name']}: .*(default|required)")
+                self.assertIn(row["help"], text)
+                for preset in row.get("presets", []):
+                    self.assertIn(f"\n      {preset['name']}: ", text)
+            for latent in facts["latents"]:
+                self.assertIn(f"\n  {latent['name']}: ", text)
+        self.assertRaisesRegex(ws.ConfigError, "shapes", ws.describe, "shaps")
+
     def test_names_presets(self):
         name, preset = next((name, preset) for name in ws.generators() for preset in ws.Generator(name).presets)
         ws.Generator(name, preset=preset).batch(0, 1)
