@@ -61,8 +61,8 @@ Json to_json(const FinishReport& report) {
   return object;
 }
 
-/// Passes reports to a Python function as JSON. If it returns False or throws, the run ends after
-/// the current step, with a checkpoint.
+/// Passes reports to a Python function as JSON. If it returns "checkpoint", the run writes one after
+/// the current step. If it returns False or throws, the run ends after that step, with a checkpoint.
 class CallbackObserver final : public TrainObserver {
  public:
   explicit CallbackObserver(nb::object callback) : callback_(std::move(callback)) {}
@@ -92,6 +92,8 @@ class CallbackObserver final : public TrainObserver {
   void on_checkpoint(const CheckpointReport& report) override { send(to_json(report).dump()); }
   void on_finish(const FinishReport& report) override { send(to_json(report).dump()); }
 
+  bool wants_checkpoint() override { return std::exchange(checkpoint_wanted_, false); }
+
   /// Rethrows the exception of the function, if there is one.
   void rethrow() const {
     if (thrown_) std::rethrow_exception(thrown_);
@@ -104,6 +106,7 @@ class CallbackObserver final : public TrainObserver {
     try {
       if (callback_.is_none()) return;
       const nb::object result = callback_(report);
+      if (nb::isinstance<nb::str>(result)) checkpoint_wanted_ = true;  // _run.py checks the text
       const std::string type = nb::type_name(result.type()).c_str();
       const bool is_bool = type == "bool" || type == "numpy.bool" || type == "numpy.bool_";
       if (is_bool && PyObject_IsTrue(result.ptr()) == 0) request_interrupt();
@@ -115,6 +118,7 @@ class CallbackObserver final : public TrainObserver {
 
   nb::object callback_;
   std::exception_ptr thrown_;
+  bool checkpoint_wanted_ = false;
 };
 
 FinishReport run_training(RunConfig config, CallbackObserver& observer,

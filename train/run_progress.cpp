@@ -37,21 +37,23 @@ bool RunClock::checkpoint_due() const {
 }
 
 RunDecision decide(RunContext& context, const RunClock& clock, const BestKeeper& best,
-                   bool damaged) {
+                   TrainObserver& observer, bool damaged) {
   int interrupted = interrupt_requested() ? 1 : 0, ranks_damaged = damaged ? 1 : 0;
-  int out_of_patience = 0, out_of_time = 0, checkpoint_due = 0;
+  int out_of_patience = 0, out_of_time = 0, checkpoint_due = 0, checkpoint_now = 0;
   if (context.is_first()) {
     out_of_patience = best.out_of_patience() ? 1 : 0;
     out_of_time = clock.out_of_time() ? 1 : 0;
     checkpoint_due = clock.checkpoint_due() ? 1 : 0;
+    checkpoint_now = observer.wants_checkpoint() ? 1 : 0;
   }
   sum_over_ranks(context.ranks, [&](auto f) {
-    for (int* const flag :
-         {&interrupted, &ranks_damaged, &out_of_patience, &out_of_time, &checkpoint_due})
+    for (int* const flag : {&interrupted, &ranks_damaged, &out_of_patience, &out_of_time,
+                            &checkpoint_due, &checkpoint_now})
       f(*flag);
   });
   RunDecision decision;
   decision.checkpoint_due = checkpoint_due > 0;
+  decision.checkpoint_now = checkpoint_now > 0;
   decision.damaged = ranks_damaged > 0;
   if (out_of_patience > 0)
     decision.end = RunStatus::out_of_patience;

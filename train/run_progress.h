@@ -54,12 +54,13 @@ class RunClock {
 struct RunDecision {
   std::optional<RunStatus> end;  ///< nullopt: another step
   bool checkpoint_due = false;   ///< by time, after that step
+  bool checkpoint_now = false;   ///< the observer of rank 0 wants one before that step
   bool damaged = false;          ///< a rank cannot read its data for that step
 };
 
-/// Rank 0 decides, using its clock and the best figure so far. A signal to any rank ends the run.
-/// `damaged`: this rank cannot read its data for the next step.
+/// Rank 0 decides, using its clock, the best figure so far and its observer. A signal to any rank
+/// ends the run. `damaged`: this rank cannot read its data for the next step.
 RunDecision decide(RunContext& context, const RunClock& clock, const BestKeeper& best,
-                   bool damaged);
+                   TrainObserver& observer, bool damaged);
 
 }  // namespace wellspring

@@ -27,10 +27,8 @@
 
 namespace wellspring {
 namespace {
-
 namespace fs = std::filesystem;
 using Clock = RunClock::Clock;
-
 }  // namespace
 
 class Trainer::Impl {
@@ -65,12 +63,16 @@ class Trainer::Impl {
   EvaluationReport evaluate_weights();
   void evaluate_and_keep();
   void keep_if_best();
-  CheckpointReport write_checkpoint(CheckpointWriting writing);
   std::optional<fs::path> newest_checkpoint() const {
     return folder_ ? folder_->checkpoints().newest() : std::nullopt;
   }
   bool has_checkpoint_of_this_step() const {
     return newest_checkpoint() == folder_->checkpoints().path_of(step);
+  }
+  /// Has written none for this step: neither the best one, nor one that the observer wanted.
+  bool lacks_checkpoint() const {
+    const bool written = last_checkpoint_ && last_checkpoint_->step == step;
+    return options_.write_files && step > first_step_ && !written;
   }
   void save_preview();
   void save_predictions();
@@ -168,7 +170,7 @@ FinishReport Trainer::Impl::run() {
   if (const auto before = finished_before()) return *before;
   if (folder_) folder_->open(config, plan, step, best_.progress().best);
   observer_.on_plan(plan);
-  if (folder_ && step < steps()) write_checkpoint(CheckpointWriting::rehearse);
+  if (folder_ && step < steps()) state_.write(step, progress(), CheckpointWriting::rehearse);
   clock_.checkpointed();
   clock_.exclude(clock_.began(), Pause::start);
   const ProcessorTimes before = processor_times();
@@ -194,8 +196,7 @@ FinishReport Trainer::Impl::run() {
 /// The report of an earlier process if it has finished the run.
 std::optional<FinishReport> Trainer::Impl::finished_before() {
   if (!options_.write_files || step != steps()) return std::nullopt;
-  std::optional<FinishReport> report;
-  if (folder_) report = finished_run(config);
+  std::optional<FinishReport> report = folder_ ? finished_run(config) : std::nullopt;
   if (!context_.of_first(report.has_value())) return std::nullopt;
   if (!report) {
     report.emplace();
@@ -232,13 +233,17 @@ RunStatus Trainer::Impl::train_loop() {
     windows_.before_rows(stream_);
     const std::optional<Error> damage = launcher_.prepare(step, count);
     windows_.rows_ready(stream_);
-    decision = decide(context_, clock_, best_, damage.has_value());
+    decision = decide(context_, clock_, best_, observer_, damage.has_value());
     if (decision.damaged && count > 1) {
       damage_ahead = true;  // trains up to the damaged step
       continue;
     }
     if (decision.damaged) end_damaged(context_, step, damage, save_progress());
     if (decision.end) break;
+    if (decision.checkpoint_now && lacks_checkpoint()) {
+      checkpoint();
+      continue;
+    }
     launcher_.launch(runner_, step, count);
     windows_.launched(stream_);
     step += count;
@@ -248,8 +253,7 @@ RunStatus Trainer::Impl::train_loop() {
     if (evaluates_here()) evaluate_and_keep();
     const std::int64_t checkpoint_every = config.train.checkpoint_every;
     const bool due = checkpoint_every > 0 ? every(checkpoint_every) : decision.checkpoint_due;
-    const bool written = last_checkpoint_ && last_checkpoint_->step == step;  // it was the best one
-    if (options_.write_files && due && !written) checkpoint();
+    if (due && lacks_checkpoint()) checkpoint();
   }
   if (step == steps() && step % log_every() != 0) windows_.close(stream_, step);
   windows_.flush(stream_);
@@ -407,16 +411,12 @@ CheckpointReport Trainer::Impl::checkpoint() {
   windows_.flush(stream_);
   state_.require_finite(newest_checkpoint());
   if (folder_) folder_->sync_metrics();
-  const CheckpointReport result = write_checkpoint(CheckpointWriting::keep);
+  const CheckpointReport result = state_.write(step, progress(), CheckpointWriting::keep);
   observer_.on_checkpoint(result);
   last_checkpoint_ = result;
   clock_.checkpointed();
   not_trained_since(begin, Pause::checkpoint);
   return result;
-}
-
-CheckpointReport Trainer::Impl::write_checkpoint(CheckpointWriting writing) {
-  return state_.write(step, progress(), writing);
 }
 
 void Trainer::Impl::save_predictions() {

@@ -1,10 +1,11 @@
 """Training runs; files, pictures and profiles of samples."""
 
+import io
 import json
 import os
 
 from . import _core
-from ._arguments import LARGEST_ID, as_json, device_name, image_size, setting, text, whole
+from ._arguments import LARGEST_ID, as_json, device_name, image_size, package, setting, text, whole
 from ._configuration import settings
 
 MOST_SAMPLES = 1 << 40
@@ -15,14 +16,22 @@ def train(config, overrides=(), *, set=None, callback=None, resume="auto"):
 
     config, overrides, set   see Mixture
     callback    called with each report, a dict: "kind" is plan, step, evaluation, checkpoint or finish. If
-                it returns False or raises an exception, the run ends after the current step, with a
+                it returns "checkpoint", a checkpoint is written after the current step, and the run goes on.
+                If it returns False or raises an exception, the run ends after the current step, with a
                 checkpoint; the exception then continues here. Ctrl-C does the same.
     resume      "auto", "never" or a path, as on the command line
     """
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable, not {type(callback).__name__}")
-    report = None if callback is None else lambda line: callback(json.loads(line))
-    return json.loads(_core.train(*settings(config, overrides, set or {}), text("resume", resume), report))
+
+    def report(line):
+        answer = callback(json.loads(line))
+        if isinstance(answer, str) and answer != "checkpoint":
+            raise _core.ConfigError(f"callback returned {answer!r}\n  return 'checkpoint', False (stop) or None")
+        return answer
+
+    return json.loads(_core.train(*settings(config, overrides, set or {}), text("resume", resume),
+                                  None if callback is None else report))
 
 
 def load(checkpoint):
@@ -42,6 +51,10 @@ class Picture:
     def save(self, path):
         with open(path, "wb") as file:
             file.write(self.png)
+
+    def image(self):
+        """As a PIL.Image."""
+        return package("PIL.Image", "Picture.image", install="Pillow").open(io.BytesIO(self.png))
 
 
 def _unused(kind, **arguments):

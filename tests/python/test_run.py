@@ -1,5 +1,6 @@
 """Mixtures, training, files and pictures from Python."""
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -9,6 +10,7 @@ import sys
 import tempfile
 import threading
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -195,6 +197,54 @@ class Training(Folder):
         resumed = ws.train(CONFIG, set=self.out())
         self.assertEqual((resumed["status"], resumed["step"]), ("finished", 20))
 
+    def test_writes_a_checkpoint_when_the_callback_asks_and_goes_on(self):
+        """Without evaluations, no step but the last has a checkpoint of its own."""
+        config = CONFIG | {"eval": {}, "train": CONFIG["train"] | {"checkpoint_every": 0}}
+        written = []
+
+        def save(report):
+            if report["kind"] == "checkpoint":
+                written.append((report["step"], ws.load(report["path"])))
+            return "checkpoint" if report["kind"] in ("plan", "checkpoint") or report["step"] == 10 else None
+
+        final = ws.train(config, set=self.out(), callback=save)
+        self.assertEqual((final["status"], final["step"]), ("finished", 20))
+        steps = [step for step, _ in written]
+        self.assertEqual(steps, [10, 20])
+        want = ws.load(ws.train(config, set={"out": str(self.folder / "plain")})["folder"])
+        short = ws.train(config, set={"out": str(self.folder / "stopped")},
+                         callback=lambda report: not (report["kind"] == "step" and report["step"] == 10))
+        for got, wanted in ((ws.load(final["folder"]), want), (written[0][1], ws.load(short["checkpoint"]))):
+            for name, array in wanted.items():
+                np.testing.assert_array_equal(got[name], array)
+
+    def test_checkpoints_of_the_callback_do_not_change_streamed_rows(self):
+        self.exported("shapes", "--size", 16, "--count", 40, "classes=4")
+        source = {"name": "files", "kind": "files", "path": str(self.folder / "samples.npz"), "storage": "streamed"}
+        config = CONFIG | {"data": CONFIG["data"] | {"sources": [source]}, "eval": {}}
+        runs = [ws.train(config, set={"out": str(self.folder / name)}, callback=lambda report: answer)
+                for name, answer in (("asked", "checkpoint"), ("plain", None))]
+        asked, plain = (ws.load(run["folder"]) for run in runs)
+        for name, array in plain.items():
+            np.testing.assert_array_equal(asked[name], array)
+
+    def test_other_texts_of_the_callback_are_refused(self):
+        with self.assertRaisesRegex(ws.ConfigError, "(?s)callback returned 'chekpoint'.*'checkpoint'"):
+            ws.train(CONFIG, set=self.out(), callback=lambda report: "chekpoint" if report["kind"] == "step" else None)
+        self.assertTrue(ws.load(self.folder / "run"))
+
+    def test_an_interrupted_run_leaves_no_thread(self):
+        def threads():
+            return len(os.listdir("/proc/self/task"))
+
+        ws.train(CONFIG, set=self.out())
+        finished = threads()
+        for name in ("first", "second"):
+            config = {"out": str(self.folder / name), "train.steps": 10**7}
+            stopped = ws.train(CONFIG, set=config, callback=lambda report: report["kind"] != "step")
+            self.assertEqual(stopped["status"], "interrupted")
+            self.assertEqual(threads(), finished)
+
     def test_exceptions_of_the_callback_end_the_run_with_a_checkpoint(self):
         def fails(report):
             if report["kind"] == "step":
@@ -342,6 +392,16 @@ class FilesAndPictures(Folder):
         picture.save(self.folder / "python.png")
         self.assertEqual((self.folder / "python.png").read_bytes(), (self.folder / "program.png").read_bytes())
         self.assertEqual(ws.preview(CONFIG, count=4).png[:4], b"\x89PNG")
+
+    @unittest.skipIf("libasan" in os.environ.get("LD_PRELOAD", ""), "Pillow is not sanitized")
+    def test_a_preview_is_an_image_of_pillow(self):
+        with mock.patch.dict(sys.modules, {"PIL": None}), self.assertRaisesRegex(ImportError, "pip install Pillow"):
+            ws.preview("shapes", count=4, size=16).image()
+        if importlib.util.find_spec("PIL") is None:
+            self.skipTest("Pillow is missing")
+        image = ws.preview("shapes", count=4, size=16).image()
+        self.assertEqual((image.format, image.mode), ("PNG", "RGB"))
+        self.assertGreater(np.asarray(image).std(), 10)
 
     def test_the_gallery_shows_generators(self):
         example = pathlib.Path(os.environ["WELLSPRING_SOURCE"], "python/examples/gallery.py")

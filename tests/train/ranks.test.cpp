@@ -268,6 +268,32 @@ TEST_F(Ranks, StopAtTheSameStep) {
   EXPECT_TRUE(fs::exists(folder / "patience/checkpoints/best"));
 }
 
+/// Wants a checkpoint after the third step.
+struct Wishful : Listener {
+  bool wants_checkpoint() override { return ++asked == 4; }
+  int asked = 0;
+};
+
+TEST_F(Ranks, WriteTheCheckpointThatTheObserverOfRankZeroWants) {
+  const Settings rare = {"train.checkpoint_every=0"};
+  const RankEnds plain = train(config(kPictures, rare, "plain"), 2, quick());
+  RankGroup(2).run([&](Communicator& communicator) {
+    Wishful listener;
+    TrainerOptions options = quick();
+    options.ranks = &communicator;
+    RunConfig run = config(kPictures, rare, "asked");
+    run.node = {run.out, communicator.rank(), 2};
+    Trainer trainer(run, listener, options);
+    trainer.run();
+    EXPECT_EQ(listener.asked, communicator.rank() == 0 ? 15 : 0);  // 14 steps, and that step again
+    ASSERT_EQ(listener.checkpoints.size(), 2u);
+    EXPECT_EQ(listener.checkpoints[0].step, 3u);
+    EXPECT_EQ(listener.checkpoints[1].step, 14u);
+    EXPECT_EQ(trainer.state_bytes(), plain.states[static_cast<std::size_t>(communicator.rank())]);
+  });
+  EXPECT_TRUE(fs::exists(folder / "asked/checkpoints/step-3"));
+}
+
 TEST_F(Ranks, FindAFinishedRun) {
   train(config(kPictures, {}, "done"), 2, quick());
   for (const FinishReport& finish : train(config(kPictures, {}, "done"), 2, quick()).finishes)

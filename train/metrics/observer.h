@@ -234,6 +234,10 @@ class TrainObserver {
   virtual void on_checkpoint(const CheckpointReport&) {}
   virtual void on_finish(const FinishReport&) {}
 
+  /// Asked before each step, on rank 0. After true, the trainer writes a checkpoint of the steps so
+  /// far, unless it exists, and goes on.
+  virtual bool wants_checkpoint() { return false; }
+
   /// A watch that forwards to on_work.
   WorkWatch watch() {
     return [this](const std::string& what, std::uint64_t done, std::uint64_t total) {
