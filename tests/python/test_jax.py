@@ -30,6 +30,13 @@ def compiled(g, count, **options):
     return jax.jit(lambda first: wellspring.jax.batch(g, first, count, **options))
 
 
+class Memory(unittest.TestCase):
+    def test_dlpack_shares_it(self):
+        batch = ws.Generator("shapes", size=32).batch(0, 16)
+        for name, array in batch.items():
+            self.assertEqual(jax.dlpack.from_dlpack(array).unsafe_buffer_pointer(), array.ctypes.data, name)
+
+
 class Batches(unittest.TestCase):
     def same(self, got, want):
         self.assertEqual(set(got), set(want))

@@ -4,7 +4,9 @@ import gc
 import os
 import pathlib
 import resource
+import sys
 import threading
+import time
 import unittest
 
 import numpy as np
@@ -92,6 +94,62 @@ class Memory(unittest.TestCase):
             thread.start()
             out["x"] = None
             thread.join()
+
+    def test_out_keeps_its_reference_counts(self):
+        g = ws.Generator("shapes", size=32)
+        out = {"x": np.zeros((4, 32, 32, 3), np.float32), "label": np.zeros(4, np.int32)}
+        stays = [out, out["x"], out["label"], g]
+
+        def counts():
+            return [sys.getrefcount(thing) for thing in stays]
+
+        def refused(kind, change=None, **arguments):
+            with self.assertRaises(kind):
+                g.batch(0, 4, **({"out": out | change if change else out} | arguments))
+
+        g.batch(0, 4, out=out)
+        before = counts()
+        for first in range(50):
+            g.batch(first, 4, out=out)
+            list(g.batches(4, first=first, steps=2, out=out))
+            refused(ws.ConfigError, dtype="f16")
+            refused(ws.ConfigError, layout="NCHW")
+            refused(ws.ConfigError, latents=np.zeros((4, 1)))
+            refused(ws.ConfigError, {"sample": out["x"]})
+            refused(ws.ConfigError, {"label": out["x"]})
+            refused(ws.ConfigError, epoch=1)
+            refused(TypeError, stream="none")
+            with self.assertRaises(ws.ConfigError):
+                g.batch(-1, 4, out=out)
+        gc.collect()
+        self.assertEqual(counts(), before)
+
+    def test_other_threads_run_during_a_batch(self):
+        """If the call kept the GIL, no thread could count between the two reads: no switch is due for 1,000 s."""
+        g = ws.Generator("shapes", size=64, threads=1)
+        out = g.batch(0, 512)
+        counted, ends = [0], threading.Event()
+
+        def count():
+            while not ends.is_set():
+                counted[0] += 1
+                time.sleep(0)  # gives the GIL up
+
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(1000)
+        thread = threading.Thread(target=count)
+        thread.start()
+        advanced = False
+        for _ in range(200):  # a busy machine may leave the thread no core during a call
+            begin = counted[0]
+            g.batch(0, 512, out=out)
+            end = counted[0]
+            advanced = end > begin
+            if advanced:
+                break
+        ends.set()
+        thread.join()
+        self.assertTrue(advanced)
 
     def test_nchw_is_a_view(self):
         g = ws.Generator("shapes", size=32)

@@ -56,7 +56,46 @@ class Tensors(unittest.TestCase):
             g.batch(0, 4, out={"x": torch.zeros(4, 32, 32, 3, dtype=torch.bfloat16)})
 
 
+def make_rows_of_rank(rank, folder):
+    """The first batches of a rank, which the data set asks torch.distributed for; with the state after them."""
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
+    dataset = wellspring.torch.IterableDataset(CONFIG, set={"device": "cpu"})
+    batches = [batch for batch, _ in zip(dataset, range(3))]
+    rows = torch.cat([batch["sample"] for batch in batches])
+    everyone = [torch.empty_like(rows) for _ in range(2)]
+    torch.distributed.all_gather(everyone, rows)
+    np.savez(f"{folder}/rank{rank}.npz", all=torch.stack(everyone).numpy(), x=torch.stack([batch["x"] for batch in batches]).numpy(),
+             sample=torch.stack([batch["sample"] for batch in batches]).numpy(), step=dataset.state_dict()["step"])
+    torch.distributed.destroy_process_group()
+
+
 class Datasets(unittest.TestCase):
+    def test_ranks_come_from_torch_distributed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            torch.multiprocessing.start_processes(make_rows_of_rank, (folder,), nprocs=2, start_method="spawn")
+            ranks = [dict(np.load(f"{folder}/rank{rank}.npz")) for rank in range(2)]
+        mixture = ws.Mixture(CONFIG)
+        for step in range(3):
+            want = next(mixture)
+            for name, got in (("sample", [rank["sample"][step] for rank in ranks]),
+                              ("x", [rank["x"][step].transpose(0, 2, 3, 1) for rank in ranks])):
+                np.testing.assert_array_equal(np.concatenate(got), want[name])
+        np.testing.assert_array_equal(ranks[0]["all"], ranks[1]["all"])
+        self.assertFalse((ranks[0]["sample"] == ranks[1]["sample"]).all())
+        self.assertEqual([int(rank["step"]) for rank in ranks], [3, 3])
+
+    def test_continue_from_a_state(self):
+        dataset = wellspring.torch.IterableDataset(CONFIG)
+        for _ in zip(range(5), dataset):
+            pass
+        state, want = dataset.state_dict(), next(iter(dataset))
+        self.assertEqual(state, {"step": 5})
+        resumed = wellspring.torch.IterableDataset(CONFIG)
+        resumed.load_state_dict(state)
+        got = next(iter(torch.utils.data.DataLoader(resumed, batch_size=None)))
+        for name in want:
+            self.assertTrue(torch.equal(got[name], want[name]), name)
+
     def test_a_loader_gives_the_batches_of_training(self):
         dataset = wellspring.torch.IterableDataset(CONFIG)
         mixture = ws.Mixture(CONFIG)
@@ -73,16 +112,33 @@ class Datasets(unittest.TestCase):
 
 
 class Weights(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        with tempfile.TemporaryDirectory() as folder:
+            change = {"model": {"name": "resnet18"}, "train": {"batch": 4, "steps": 2, "checkpoint_every": 2}, "eval": {}}
+            cls.weights = ws.load(ws.train(CONFIG | change, set={"out": folder + "/run"})["folder"])
+
+    def load_into(self, model):
+        model.load_state_dict({name: torch.from_numpy(array) for name, array in self.weights.items()})
+        np.testing.assert_array_equal(model.layer4[1].bn2.running_var.numpy(), self.weights["layer4.1.bn2.running_var"])
+        return model.eval()(torch.ones(2, 3, 32, 32))
+
     @unittest.skipUnless(importlib.util.find_spec("torchvision"), "torchvision is missing")
     def test_load_into_torchvision(self):
         import torchvision
 
-        with tempfile.TemporaryDirectory() as folder:
-            change = {"model": {"name": "resnet18"}, "train": {"batch": 4, "steps": 2, "checkpoint_every": 2}, "eval": {}}
-            weights = ws.load(ws.train(CONFIG | change, set={"out": folder + "/run"})["folder"])
-        model = torchvision.models.resnet18(num_classes=len(weights["fc.bias"]))
-        model.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
-        np.testing.assert_array_equal(model.layer4[1].bn2.running_var.numpy(), weights["layer4.1.bn2.running_var"])
+        self.load_into(torchvision.models.resnet18(num_classes=len(self.weights["fc.bias"])))
+
+    @unittest.skipUnless(importlib.util.find_spec("timm"), "timm is missing")
+    def test_load_into_timm(self):
+        import timm
+
+        answers = self.load_into(timm.create_model("resnet18", num_classes=len(self.weights["fc.bias"])))
+        if importlib.util.find_spec("torchvision"):
+            import torchvision
+
+            same = self.load_into(torchvision.models.resnet18(num_classes=len(self.weights["fc.bias"])))
+            torch.testing.assert_close(answers, same)  # the same operations, possibly in another order
 
 
 class Examples(unittest.TestCase):
