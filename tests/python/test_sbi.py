@@ -162,6 +162,34 @@ class Tasks(unittest.TestCase):
         with self.assertRaisesRegex(ws.ConfigError, "sir has no likelihood in closed form"):
             ws.sbi.task("sir").log_likelihood([[0, 0]], [[0]])
 
+    @unittest.skipUnless(HAS_TORCH and importlib.util.find_spec("sbi"), "sbi is not installed in the Python of this build")
+    def test_the_package_sbi_learns_a_posterior(self):
+        import torch
+        from sbi.inference import NPE
+        from sbi.utils.user_input_checks import check_sbi_inputs, process_prior, process_simulator
+
+        torch.manual_seed(0)
+        self.addCleanup(torch.set_num_threads, torch.get_num_threads())
+        torch.set_num_threads(1)  # small matrices
+        task = ws.sbi.task("two_moons")
+        prior, _, returns_numpy = process_prior(task.prior)
+        simulator = process_simulator(task.simulator, prior, returns_numpy)
+        check_sbi_inputs(simulator, prior)
+        theta = prior.sample((500,))
+        x = simulator(theta)
+        self.assertEqual((theta.shape, x.shape), ((500, 2), (500, 2)))
+        trainer = NPE(prior=prior, show_progress_bars=False)
+        posterior = trainer.build_posterior(trainer.append_simulations(theta, x).train(training_batch_size=50, max_num_epochs=100))
+        observation = torch.from_numpy(task.observations[0])
+        samples = posterior.sample((500,), x=observation, show_progress_bars=False)
+
+        def distance(at):
+            """Median distance of new simulations from the observation."""
+            return float((task.simulator(at) - observation).norm(dim=1).median())
+
+        # 0.20 and 0.75 in PyTorch 2.15 and sbi 0.27; the noise of a simulation has a radius of 0.1.
+        self.assertLess(distance(samples), 0.5 * distance(theta))
+
     @needs_torch
     @unittest.skipIf("libasan" in os.environ.get("LD_PRELOAD", ""), "a sanitized training takes minutes")
     def test_the_example_runs(self):
