@@ -60,7 +60,7 @@ def make_rows_of_rank(rank, folder):
     """The first batches of a rank, which the data set asks torch.distributed for; with the state after them."""
     torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
     dataset = wellspring.torch.IterableDataset(CONFIG, set={"device": "cpu"})
-    batches = [batch for batch, _ in zip(dataset, range(3))]
+    batches = [batch for _, batch in zip(range(3), dataset)]
     rows = torch.cat([batch["sample"] for batch in batches])
     everyone = [torch.empty_like(rows) for _ in range(2)]
     torch.distributed.all_gather(everyone, rows)
