@@ -170,6 +170,10 @@ class Tasks(unittest.TestCase):
 
         torch.manual_seed(0)
         self.addCleanup(torch.set_num_threads, torch.get_num_threads())
+        logs = tempfile.TemporaryDirectory()  # of sbi, in the current folder
+        self.addCleanup(logs.cleanup)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(logs.name)
         torch.set_num_threads(1)  # small matrices
         task = ws.sbi.task("two_moons")
         prior, _, returns_numpy = process_prior(task.prior)
