@@ -12,7 +12,8 @@ namespace {
 
 enum class Stem : std::uint8_t { imagenet, cifar };
 
-constexpr Init kInit = Init::he_normal;  ///< weights of all convolutions; He et al. 2015
+/// Weights of all convolutions, and the output layer with its bias, as in torchvision's resnet.py.
+constexpr Init kInit = Init::he_normal_fan_out, kHeadInit = Init::torch_default;
 
 /// One network of the family.
 struct Variant {
@@ -63,8 +64,8 @@ void record_stages(Tape& tape, Tensor x, const Variant& variant, bool zero_init_
                 zero_init_residual ? Init::zeros : Init::ones);
     }
   tape.begin_block();
-  if (tape.wants(kSampleOutput)) tape.head(tape.global_mean(x), "fc");
-  tape.head(x, "decoder", {.output = kPatchOutput});
+  if (tape.wants(kSampleOutput)) tape.head(tape.global_mean(x), "fc", {.weight = kHeadInit});
+  tape.head(x, "decoder", {.output = kPatchOutput, .weight = kHeadInit});
 }
 
 template <const Variant& kVariant>

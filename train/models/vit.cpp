@@ -69,7 +69,7 @@ struct Vit {
     tape.require(SampleKind::image, "its tokens are the patches of images");
     Tensor x = Tape::tokens(patches(tape));
     const int count = x.shape.width;
-    if (distilled) x = tape.prepend({"dist_token", {1, 1, width}, kTokenInit}, x);
+    if (distilled) x = tape.prepend({"dist_token", {1, 1, width}, kInit}, x);
     if (pool == Pool::token) x = tape.prepend({"cls_token", {1, 1, width}, kTokenInit}, x);
     x = tape.add(x, Parameter{"pos_embed", {1, x.shape.width, width}, kInit});
     for (int i = 0; i < depth; ++i) {
@@ -93,7 +93,8 @@ struct Vit {
 
  private:
   static constexpr const char* kDistilled = "distilled";
-  // As in timm, whose normal distributions are truncated at 100 standard deviations.
+  // As in timm (init_weights_vit_timm), whose normal distributions are truncated at 100 standard
+  // deviations; the convolution keeps PyTorch's default.
   static constexpr Init kInit = Init::normal(0.02f), kTokenInit = Init::normal(1e-6f);
 
   /// Predicts the pixels of each patch from its token: SimMIM's head.
@@ -113,7 +114,7 @@ struct Vit {
                       .kernel = patch,
                       .stride = patch,
                       .padding = 0,
-                      .weight = Init::lecun_normal});
+                      .weight = Init::torch_default});
   }
 
   Tensor block(Tape& tape, Tensor x, int i) const {

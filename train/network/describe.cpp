@@ -19,28 +19,30 @@ std::string with_bias(bool bias) {
   return bias ? "bias" : "no bias";
 }
 
-std::string shared(const std::string& layer) {
-  return layer.empty() ? "" : fmt::format(", weights of {}", layer);
+/// Origin of a layer's weights: another layer, or random numbers.
+std::string weights(const Init& initial, const std::string& owner = "") {
+  return owner.empty() ? fmt::format(", initially {}", initial.to_string())
+                       : fmt::format(", weights of {}", owner);
 }
 
 struct WordsOf {
   Words operator()(const Convolution& c) const {
     return {"conv",
             fmt::format("{0}x{0}, stride {1}, padding {2}, {3}{4}", c.kernel, c.stride, c.margin(),
-                        with_bias(c.bias), shared(c.weights_of)),
+                        with_bias(c.bias), weights(c.weight, c.weights_of)),
             "y[p, q, k] = sum over r, s, c of x[p stride + r - padding, q stride + s - padding, c] "
             "weight[k, c, r, s] + bias[k]; x is 0 outside the image"};
   }
   Words operator()(const DepthwiseConvolution& c) const {
     return {"depthwise",
-            fmt::format("{0}x{0}, stride 1, padding {1}, {2}", c.kernel, c.kernel / 2,
-                        with_bias(c.bias)),
+            fmt::format("{0}x{0}, stride 1, padding {1}, {2}{3}", c.kernel, c.kernel / 2,
+                        with_bias(c.bias), weights(c.weight)),
             "y[p, q, c] = sum over r, s of x[p + r - padding, q + s - padding, c] weight[c, 0, r, "
             "s] + bias[c]; x is 0 outside the image"};
   }
   Words operator()(const Dense& d) const {
     return {d.output.empty() ? "dense" : "head",
-            with_bias(d.bias) + shared(d.weights_of) +
+            with_bias(d.bias) + weights(d.weight, d.weights_of) +
                 (d.output.empty() || d.output == kSampleOutput ? "" : ", output " + d.output),
             "y = weight x + bias, over the channels of each position; a head reads all values of a "
             "sample in the order height, width, channel"};

@@ -4,6 +4,8 @@
 #include "kernels/random/philox.h"
 #include "train/network/parameters.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <string>
 
@@ -23,8 +25,7 @@ std::uint64_t hash_of(const std::string& name) {
 // Draws standard normal values, in pairs from two words of the stream.
 class NormalDrawer {
  public:
-  NormalDrawer(std::uint64_t seed, std::uint64_t sample)
-      : stream_(SampleRng{seed, sample}, Purpose::init) {}
+  explicit NormalDrawer(RngStream stream) : stream_(stream) {}
   float operator()() {
     if (spare_valid_) {
       spare_valid_ = false;
@@ -43,16 +44,62 @@ class NormalDrawer {
   bool spare_valid_ = false;
 };
 
+// The law without reference to the layer's inputs and outputs.
+Init absolute(const Init& init, const ParameterTensor& tensor) {
+  const auto per = [&](std::int64_t fan) {
+    return std::sqrt(init.value / static_cast<float>(fan));
+  };
+  switch (init.law) {
+    case Init::Law::fan_in_normal:
+      return Init::normal(per(tensor.fan_in()));
+    case Init::Law::fan_out_normal:
+      return Init::normal(per(tensor.fan_out()));
+    case Init::Law::fan_in_uniform:
+      return Init::uniform(per(tensor.fan_in()));
+    case Init::Law::constant:
+    case Init::Law::normal:
+    case Init::Law::uniform:
+      break;
+  }
+  return init;
+}
+
 }  // namespace
 
+Init Init::bias(std::int64_t fan_in) const {
+  if (law != Law::fan_in_uniform) return zeros;
+  return uniform(std::sqrt(value / static_cast<float>(fan_in)));
+}
+
+std::string Init::to_string() const {
+  switch (law) {
+    case Law::constant:
+      return fmt::format("all {:g}", value);
+    case Law::normal:
+      return fmt::format("normal, deviation {:g}", value);
+    case Law::fan_in_normal:
+      return fmt::format("normal, variance {:g} / inputs", value);
+    case Law::fan_out_normal:
+      return fmt::format("normal, variance {:g} / outputs", value);
+    case Law::uniform:
+      return fmt::format("uniform within +-{:g}", value);
+    case Law::fan_in_uniform:
+      return fmt::format("uniform within +-sqrt({:g} / inputs), also the bias", value);
+  }
+  return "";
+}
+
 std::vector<float> initial_values(const ParameterTensor& tensor, std::uint64_t seed) {
-  const auto [law, value] = tensor.initial;
+  const auto [law, value] = absolute(tensor.initial, tensor);
   std::vector<float> values(static_cast<std::size_t>(tensor.elements()), value);
   if (law == Init::Law::constant) return values;
-  const float deviation =
-      law == Init::Law::normal ? value : std::sqrt(value / static_cast<float>(tensor.fan_in()));
-  NormalDrawer draw(seed, hash_of(tensor.name));
-  for (float& drawn : values) drawn = deviation * draw();
+  RngStream stream(SampleRng{seed, hash_of(tensor.name)}, Purpose::init);
+  if (law == Init::Law::uniform) {
+    for (float& drawn : values) drawn = stream.uniform(-value, value);
+    return values;
+  }
+  NormalDrawer draw(stream);
+  for (float& drawn : values) drawn = value * draw();
   return values;
 }
 

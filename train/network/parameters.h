@@ -50,6 +50,10 @@ struct ParameterTensor {
   std::int64_t elements() const;
   /// Number of inputs summed by one output.
   std::int64_t fan_in() const { return elements() / shape.front(); }
+  /// Number of outputs that one input contributes to, with stride 1, as PyTorch counts it.
+  std::int64_t fan_out() const {
+    return elements() / (layout == TensorLayout::convolution ? shape.back() : shape.at(1));
+  }
   std::vector<std::int64_t> file_shape() const;  ///< OIHW for convolutions
 };
 

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -166,21 +167,62 @@ TEST(Parameters, DependOnSeedAndNameAlone) {
   EXPECT_NE(initial_values(tensor, 1), initial_values(moved, 1));
 }
 
+/// Mean, mean square and largest magnitude of the initial values of a tensor.
+struct Moments {
+  double n, mean, square, largest;
+};
+Moments moments_of(const ParameterTensor& tensor) {
+  Moments of{static_cast<double>(tensor.elements()), 0, 0, 0};
+  for (const float value : initial_values(tensor, 3)) {
+    of.mean += value / of.n;
+    of.square += double{value} * value / of.n;
+    of.largest = std::max(of.largest, std::abs(double{value}));
+  }
+  return of;
+}
+
 // For n normal values, the standard deviation of the sample variance is sigma^2 sqrt(2 / n), and
 // the mean has the standard deviation sigma / sqrt(n). Both limits are 5 standard deviations,
-// exceeded by chance once in 1.7 million.
-TEST(Parameters, HaveTheVarianceOfHeNormal) {
-  const ParameterTensor tensor{"w", TensorLayout::dense, {512, 128}, Init::he_normal};
-  const std::vector<float> values = initial_values(tensor, 3);
-  const auto n = static_cast<double>(values.size());
-  double sum = 0, squares = 0;
-  for (const float value : values) {
-    sum += value;
-    squares += double{value} * value;
-  }
-  const double variance = 2.0 / 128;
-  EXPECT_NEAR(sum / n, 0, 5 * std::sqrt(variance / n));
-  EXPECT_NEAR(squares / n, variance, 5 * variance * std::sqrt(2 / n));
+// exceeded by chance once in 1.7 million. PyTorch's fan_out is the number of outputs times the
+// kernel's size: 96 x 9 for the convolution, 40 x 9 for the depthwise one.
+TEST(Parameters, HaveTheVarianceOfTheirNormalLaw) {
+  const auto expect = [](const ParameterTensor& tensor, double variance) {
+    const Moments of = moments_of(tensor);
+    EXPECT_NEAR(of.mean, 0, 5 * std::sqrt(variance / of.n)) << tensor.name;
+    EXPECT_NEAR(of.square, variance, 5 * variance * std::sqrt(2 / of.n)) << tensor.name;
+  };
+  using enum TensorLayout;
+  expect({"he", dense, {512, 128}, Init::he_normal}, 2.0 / 128);
+  expect({"he convolution", convolution, {96, 3, 3, 32}, Init::he_normal}, 2.0 / (32 * 9));
+  expect({"lecun", dense, {512, 128}, Init::lecun_normal}, 1.0 / 128);
+  expect({"normal", dense, {512, 128}, Init::normal(0.02f)}, 0.02 * 0.02);
+  expect({"fan-out", dense, {512, 128}, Init::he_normal_fan_out}, 2.0 / 512);
+  expect({"fan-out convolution", convolution, {96, 3, 3, 32}, Init::he_normal_fan_out},
+         2.0 / (96 * 9));
+  expect({"fan-out depthwise", dense, {40, 1, 3, 3}, Init::he_normal_fan_out}, 2.0 / (40 * 9));
+}
+
+// For n uniform values within +-b, the square has mean b^2 / 3 and standard deviation
+// b^2 sqrt(1/5 - 1/9); the limits are again 5 standard deviations. All n magnitudes are below
+// (1 - d) b with probability (1 - d)^n, less than one in a million for d = 14 / n. Values are
+// multiples of b 2^-23, so the largest is at most b.
+TEST(Parameters, FillTheBoundsOfTheirUniformLaw) {
+  const auto expect = [](const ParameterTensor& tensor, double bound) {
+    const Moments of = moments_of(tensor);
+    const double b2 = bound * bound, root = std::sqrt(of.n);
+    EXPECT_NEAR(of.mean, 0, 5 * bound / std::sqrt(3) / root) << tensor.name;
+    EXPECT_NEAR(of.square, b2 / 3, 5 * b2 * std::sqrt(1.0 / 5 - 1.0 / 9) / root) << tensor.name;
+    EXPECT_LE(of.largest, bound * (1 + 1e-6)) << tensor.name;
+    EXPECT_GE(of.largest, bound * (1 - 14 / of.n)) << tensor.name;
+  };
+  using enum TensorLayout;
+  expect({"uniform", dense, {512, 128}, Init::uniform(0.25f)}, 0.25);
+  expect({"torch", dense, {512, 128}, Init::torch_default}, 1 / std::sqrt(128));
+  expect({"torch convolution", convolution, {96, 3, 3, 32}, Init::torch_default},
+         1 / std::sqrt(32 * 9));
+  expect({"torch bias", vector, {4096}, Init::torch_default.bias(32 * 9)}, 1 / std::sqrt(32 * 9));
+  for (const Init& other : {Init::he_normal, Init::normal(0.02f), Init::ones})
+    EXPECT_EQ(other.bias(9), Init::zeros);
 }
 
 TEST(Parameters, KeepGapsAtZero) {

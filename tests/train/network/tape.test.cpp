@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <string>
@@ -175,8 +176,10 @@ TEST(Tape, DescribesItself) {
   const Tensor x = tape.conv(tape.input(), "stem", {.channels = 4, .stride = 2, .bias = false});
   tape.head(tape.global_mean(tape.relu(tape.group_norm(x, "norm", {.groups = 2}))), "head");
   const std::string text = describe(tape);
-  test::expect_parts(text, {"conv        stem", "3x3, stride 2, padding 1, no bias", "4x4x4",
-                            "2 groups, epsilon 1e-05", "head", "max(x, 0)"});
+  test::expect_parts(
+      text, {"conv        stem",
+             "3x3, stride 2, padding 1, no bias, initially normal, variance 2 / inputs", "4x4x4",
+             "2 groups, epsilon 1e-05", "head", "max(x, 0)"});
 }
 
 TEST(Tape, RefusesOperationsThatDoNotFit) {
@@ -260,16 +263,82 @@ TEST(Tape, ThrowsALogicErrorOnMisuse) {
   EXPECT_THROW(Network(unshared, {.batch = 2}, stream, memory), std::logic_error);
 }
 
-constexpr const char* kWithoutRelu[] = {"convnext", "transformer", "vit"};
+constexpr const char* kPublished[] = {"convnext", "vit"};
 
 TEST(Models, UseHeNormalBeforeReluAndLecunNormalInTheHead) {
   for (const ModelEntry& entry : model_registry()) {
-    if (std::ranges::count(kWithoutRelu, entry.name) > 0) continue;
+    if (std::ranges::count(kPublished, entry.name) > 0 || entry.name == "transformer" ||
+        entry.name.find("resnet") != std::string::npos)
+      continue;
     const Tape tape = entry.make({})->record(entry.example, 10);
     const std::string head = tape.nodes().back().name + ".weight";
     for (const auto& [name, init] : initialisations(tape))
       EXPECT_EQ(init, name == head ? Init::lecun_normal : Init::he_normal)
           << entry.name << ": " << name;
+  }
+}
+
+/// The initialisation of every parameter of a planned network, by name.
+std::map<std::string, Init> planned_initialisations(const std::string& model, SampleLayout layout,
+                                                    std::vector<OutputSpec> outputs,
+                                                    const std::vector<ParamSetting>& settings) {
+  Stream stream(Device::cpu(), 1);
+  MemoryPlan memory(Device::cpu());
+  Network network(make_model(model, settings)->record(layout, std::move(outputs)), {.batch = 2},
+                  stream, memory);
+  std::map<std::string, Init> found;
+  for (const ParameterTensor& tensor : network.parameters().tensors())
+    if (tensor.kind == TensorKind::parameter) found[tensor.name] = tensor.initial;
+  return found;
+}
+
+/// Initialisation of a norm's parameter, or `other` if no part of `name` is a norm.
+Init norm_or(const Init& other, const std::string& name, const std::vector<std::string>& norms) {
+  const bool norm = std::ranges::any_of(
+      norms, [&](const std::string& part) { return name.find(part) != std::string::npos; });
+  if (!norm) return other;
+  return name.ends_with(".weight") ? Init::ones : Init::zeros;
+}
+
+// torchvision/models/resnet.py, ResNet.__init__: kaiming_normal_(mode="fan_out") for convolutions;
+// `fc` keeps torch.nn.Linear.reset_parameters, that is +-1/sqrt(inputs) for weight and bias.
+TEST(Models, StartResnetsAsInTorchvision) {
+  for (const auto& [model, inputs] : {std::pair{"resnet18", 512.0f}, {"resnet20", 64.0f}}) {
+    for (const auto& [name, init] : planned_initialisations(model, SampleLayout::image(32, 32, 3),
+                                                            {{kSampleOutput, 10}}, {})) {
+      Init expected = Init::he_normal_fan_out;
+      if (name == "fc.weight") expected = Init::torch_default;
+      if (name == "fc.bias") expected = Init::uniform(std::sqrt(1 / inputs));
+      EXPECT_EQ(init, norm_or(expected, name, {"bn", "downsample.1"})) << model << ": " << name;
+    }
+  }
+}
+
+// timm/models/vision_transformer.py, init_weights_vit_timm, and deit.py: 0.02 for every Linear,
+// pos_embed and dist_token; 1e-6 for cls_token; the convolution keeps Conv2d.reset_parameters.
+TEST(Models, StartVitAsInTimm) {
+  for (const auto& [name, init] : planned_initialisations("vit", SampleLayout::image(8, 8, 3),
+                                                          {{kSampleOutput, 10}, {"distilled", 10}},
+                                                          {{"patch", "4", {}},
+                                                           {"width", "12", {}},
+                                                           {"depth", "2", {}},
+                                                           {"distilled", "true", {}}})) {
+    Init expected = name.ends_with(".bias") ? Init::zeros : Init::normal(0.02f);
+    if (name == "cls_token") expected = Init::normal(1e-6f);
+    if (name == "patch_embed.proj.weight") expected = Init::torch_default;
+    if (name == "patch_embed.proj.bias") expected = Init::uniform(std::sqrt(1 / 48.0f));
+    EXPECT_EQ(init, norm_or(expected, name, {"norm"})) << name;
+  }
+}
+
+// timm/models/convnext.py, _init_weights: 0.02 for Conv2d and Linear, whose biases are 0.
+TEST(Models, StartConvnextAsInTimm) {
+  for (const auto& [name, init] : planned_initialisations(
+           "convnext", SampleLayout::image(8, 8, 3), {{kSampleOutput, 10}},
+           {{"widths", "[6, 12]", {}}, {"depths", "[1, 1]", {}}, {"patch", "2", {}}})) {
+    Init expected = name.ends_with(".weight") ? Init::normal(0.02f) : Init::zeros;
+    if (name.ends_with(".gamma")) expected = Init::constant(1e-6f);
+    EXPECT_EQ(init, norm_or(expected, name, {"norm", "stem.1", "downsample.0"})) << name;
   }
 }
 

@@ -24,7 +24,10 @@ class ConvolutionLayer : public Layer {
     planner.matrix(layer, "weight", TensorLayout::convolution,
                    {spec_.out_channels, spec_.kernel, spec_.kernel, spec_.in_channels},
                    operation.weight);
-    if (spec_.bias) planner.vector(layer, "bias", operation.channels, Init::zeros);
+    if (spec_.bias)
+      planner.vector(
+          layer, "bias", operation.channels,
+          operation.weight.bias(std::int64_t{spec_.kernel} * spec_.kernel * spec_.in_channels));
     learns_ = planner.learns();
     if (learns_) planner.keep_input(0);
     outputs_ = planner.batch() * planner.node().output.shape.elements();
@@ -96,7 +99,9 @@ class DepthwiseConvolutionLayer : public Layer {
     const std::string& name = planner.node().name;
     planner.matrix(name, "weight", TensorLayout::dense,
                    {in.channels, 1, operation.kernel, operation.kernel}, operation.weight);
-    if (bias_) planner.vector(name, "bias", in.channels, Init::zeros);
+    if (bias_)
+      planner.vector(name, "bias", in.channels,
+                     operation.weight.bias(std::int64_t{operation.kernel} * operation.kernel));
     learns_ = planner.learns();
     if (learns_) {
       planner.keep_input(0);
@@ -138,7 +143,7 @@ class DenseLayer : public Layer {
     planner.workspace(dense_->workspace_bytes());
     const std::string& layer = owner(operation.weights_of, planner);
     planner.matrix(layer, "weight", TensorLayout::dense, {spec_.out, spec_.in}, operation.weight);
-    if (spec_.bias) planner.vector(layer, "bias", spec_.out, Init::zeros);
+    if (spec_.bias) planner.vector(layer, "bias", spec_.out, operation.weight.bias(spec_.in));
     learns_ = planner.learns();
     if (learns_) planner.keep_input(0);
     if (operation.relu) planner.keep_output();
