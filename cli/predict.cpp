@@ -65,7 +65,7 @@ std::string prediction_text(const HeadSpec& head, std::span<const float> outputs
     if (parts.empty()) parts.emplace_back("none");
   } else {
     std::vector<double> probabilities(outputs.size());
-    softmax(outputs, probabilities);
+    class_probabilities(head, outputs, probabilities);
     const std::size_t best = index_of_largest(outputs);
     parts.push_back(head.classes[best] + " " + percent(probabilities[best]));
   }

@@ -1,6 +1,7 @@
 #include "kernels/ops/loss.h"
 
 #include "core/expect.h"
+#include "kernels/ops/binary_loss.h"
 #include "kernels/runtime/launch.h"
 
 #include <algorithm>
@@ -46,6 +47,15 @@ void soft_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& 
   visit_float(head.gradient, [&]<class T>(T) {
     launch(stream, "soft_cross_entropy",
            SoftCrossEntropy<T>{rows_of<T>(head, in, out), targets, target_width, smoothing});
+  });
+}
+
+void binary_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
+                          const ClassTargets& truth, float smoothing, const LossResult& out) {
+  WS_EXPECT(truth.labels != nullptr || truth.targets != nullptr);
+  visit_float(head.gradient, [&]<class T>(T) {
+    launch(stream, "binary_cross_entropy",
+           BinaryClassLoss<T>{rows_of<T>(head, in, out), truth, smoothing});
   });
 }
 

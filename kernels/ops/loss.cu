@@ -1,3 +1,4 @@
+#include "kernels/ops/binary_loss.h"
 #include "kernels/ops/loss.h"
 #include "kernels/runtime/launch.cuh"
 
@@ -5,6 +6,8 @@ WS_CUDA_TEAM(wellspring::ops::SoftmaxCrossEntropy<float>);
 WS_CUDA_TEAM(wellspring::ops::SoftmaxCrossEntropy<wellspring::bf16>);
 WS_CUDA_TEAM(wellspring::ops::SoftCrossEntropy<float>);
 WS_CUDA_TEAM(wellspring::ops::SoftCrossEntropy<wellspring::bf16>);
+WS_CUDA_TEAM(wellspring::ops::BinaryClassLoss<float>);
+WS_CUDA_TEAM(wellspring::ops::BinaryClassLoss<wellspring::bf16>);
 WS_CUDA_TEAM(wellspring::ops::SigmoidCrossEntropy<float>);
 WS_CUDA_TEAM(wellspring::ops::SigmoidCrossEntropy<wellspring::bf16>);
 WS_CUDA_TEAM(wellspring::ops::RegressionLoss<float>);

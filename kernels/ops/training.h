@@ -77,6 +77,17 @@ void soft_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& 
                         const float* targets, std::int32_t target_width, float smoothing,
                         const LossResult& out);
 
+/// The truth of a classifier: labels, or else class probabilities.
+struct ClassTargets {
+  const std::int32_t* labels = nullptr;  ///< [batch], or null
+  const float* targets = nullptr;        ///< [batch, width] the head's classes come first
+  std::int32_t width = 0;
+};
+/// Class or soft label: binary cross-entropy of each class, averaged over the classes. Smoothing
+/// and score are as in softmax_cross_entropy and soft_cross_entropy.
+void binary_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
+                          const ClassTargets& truth, float smoothing, const LossResult& out);
+
 /// Weight of a present label relative to an absent label.
 enum class PositiveWeight : std::uint8_t {
   equal,     ///< 1

@@ -1,5 +1,6 @@
 #include "kernels/ops/loss.h"
 
+#include "kernels/ops/binary_loss.h"
 #include "tests/ops/loss_test.h"
 #include "tests/support/host_team.h"
 
@@ -403,6 +404,8 @@ TEST(LossTeams, GiveEqualBitsForAnySize) {
     };
     check(SoftmaxCrossEntropy<float>{rows, labels.data(), 0.1f});
     check(SoftCrossEntropy<float>{rows, given.data(), 310, 0.1f});
+    check(BinaryClassLoss<float>{rows, {labels.data()}, 0.1f});
+    check(BinaryClassLoss<float>{rows, {nullptr, given.data(), 310}, 0.1f});
     check(SigmoidCrossEntropy<float>{rows, given.data(), 310, PositiveWeight::balanced});
     std::vector<std::int32_t> column(kMaxSources * static_cast<std::size_t>(own));
     for (std::size_t i = 0; i < column.size(); ++i)

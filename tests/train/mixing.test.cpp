@@ -23,9 +23,10 @@ const Settings kSeveralLabels = {
     "data.sources.1={name: noise, kind: generator, weight: 3, generator: ifs_multi, params: "
     "{categories: 4}}",
     "heads=[{name: shapes}, {name: noise, loss: multi_label, positives: balanced}]"};
+const Settings kBinary = {"loss={kind: binary_cross_entropy, label_smoothing: 0.1}"};
 
 TEST(MixingRuns, EndWithEqualBytesByGraphAndEagerly) {
-  for (const Settings& labels : {Settings{}, kSeveralLabels}) {
+  for (const Settings& labels : {Settings{}, kSeveralLabels, kBinary}) {
     const auto end_of = [&](const Settings& settings) {
       Listener listener;
       Trainer trainer(small_run("unused", with(labels, settings)), listener, in_memory());
@@ -98,8 +99,10 @@ double first_loss(const Settings& settings) {
 }
 
 TEST(MixingRuns, HaveTheLossOfLabelsIfNoPairIsMixed) {
-  for (const Settings& labels :
-       {Settings{"loss.label_smoothing=0"}, {"loss.label_smoothing=0.1"}, kSeveralLabels}) {
+  for (const Settings& labels : {Settings{"loss.label_smoothing=0"},
+                                 {"loss.label_smoothing=0.1"},
+                                 kSeveralLabels,
+                                 kBinary}) {
     const double plain = first_loss(labels);
     EXPECT_NEAR(first_loss(with(labels, {"data.mix={mixup: 1, probability: 1e-9}"})), plain,
                 4e-6 * plain)
@@ -113,7 +116,7 @@ TEST(MixingRuns, HaveTheLossOfLabelsIfNoPairIsMixed) {
 // Each pair stays unchanged, or its rows are swapped, labels included. The mean loss over the batch
 // is then the same; it would differ if the labels were not swapped.
 TEST(MixingRuns, MoveLabelsWithTheirSamples) {
-  for (const Settings& labels : {Settings{}, kSeveralLabels}) {
+  for (const Settings& labels : {Settings{}, kSeveralLabels, kBinary}) {
     for (const std::string seed : {"seed=7", "seed=8", "seed=9"}) {
       const double plain = first_loss(with(labels, {seed}));
       EXPECT_NEAR(first_loss(with(labels, {seed, "data.mix={mixup: 0.001}"})), plain, 4e-6 * plain)
@@ -160,39 +163,66 @@ TEST(MixingRuns, MixSeveralLabelsFromFiles) {
   EXPECT_GT(steps.back().sources.at(0).heads.at(0).scores.at(1).value, 0.75);
 }
 
-// A row with logits 1, 2, 3, 4 and label 3 has the loss log sum exp z - 4 from its label, and log
-// sum exp z - 1.75 from the shares 1/4 and 3/4 of the first two classes. Six operations on numbers
-// up to 5 and two functions with errors of one ulp add up to at most 16 roundings of 5, or 5e-6.
-TEST(MixingRuns, TeachClassHeadsFromTheSharesInTarget) {
-  HeadSpec head;
-  head.name = "shapes";
-  head.classes = {"a", "b", "c", "d"};
-  HeadSources feed;
-  feed.sources = 1;
-  feed.weight[0] = 1;
-  float logits[] = {1, 2, 3, 4}, shares[] = {0.25f, 0.75f, 0, 0}, weight = 1, gradient[4];
+/// A row with logits 1, 2, 3, 4, label 3, and shares 1/4 and 3/4 of the first two classes.
+struct MixedRow {
+  float logits[4] = {1, 2, 3, 4}, shares[4] = {0.25f, 0.75f, 0, 0}, weight = 1;
   std::int32_t label = 3;
-  const Slot slot;
-  BatchView batch;
-  batch.size = 1;
-  batch.layout.targets = 4;
-  batch.label = &label;
-  batch.target = shares;
-  batch.weight = &weight;
-  const double log_sum = std::log(std::exp(1.) + std::exp(2.) + std::exp(3.) + std::exp(4.));
-  const std::pair<HeadLosses::Mode, double> cases[] = {{HeadLosses::Mode::mixed, log_sum - 1.75},
-                                                       {HeadLosses::Mode::train, log_sum - 4},
-                                                       {HeadLosses::Mode::evaluate, log_sum - 4}};
-  for (const auto& [mode, loss] : cases) {
+  Slot slot;
+
+  /// Loss and score of one head.
+  std::pair<double, double> measure(const HeadSpec& head, HeadLosses::Mode mode) {
+    BatchView batch;
+    batch.size = 1;
+    batch.layout.targets = 4;
+    batch.label = &label;
+    batch.target = shares;
+    batch.weight = &weight;
+    HeadSources feed;
+    feed.sources = 1;
+    feed.weight[0] = 1;
     MemoryPlan memory(Device::cpu());
     const std::vector<HeadSpec> heads = {head};
     const HeadLosses losses(heads, {feed}, 1, Share::whole(1), DType::f32, mode, memory, "test");
     memory.commit();
     Stream stream(Device::cpu(), 1);
+    float gradient[4];
     losses.enqueue(stream, batch, &slot, logits, gradient);
-    EXPECT_NEAR(losses.measures().values[0], loss, 5e-6);
-    EXPECT_EQ(losses.measures().values[1], mode == HeadLosses::Mode::mixed ? 0 : 1);
+    return {losses.measures().values[0], losses.measures().values[1]};
   }
+};
+
+// With the softmax, the loss is log sum exp z - 4 from the label, and log sum exp z - 1.75 from the
+// shares. Binary, it is the mean of log(1 + exp z), minus 4 or 1.75 divided by four classes. Six
+// operations on numbers up to 5 and eight functions with errors of one ulp add up to at most 16
+// roundings of 5, or 5e-6.
+TEST(MixingRuns, TeachClassHeadsFromTheSharesInTarget) {
+  HeadSpec head;
+  head.name = "shapes";
+  head.classes = {"a", "b", "c", "d"};
+  double sum = 0, binary = 0;
+  for (const double z : {1, 2, 3, 4}) {
+    sum += std::exp(z);
+    binary += std::log(1 + std::exp(z)) / 4;
+  }
+  using enum LossKind;
+  using Mode = HeadLosses::Mode;
+  for (const LossKind loss : {class_label, soft_label})
+    for (const Mode mode : {Mode::train, Mode::mixed, Mode::evaluate}) {
+      const bool reads_label = loss == class_label && mode != Mode::mixed;
+      const double inner = reads_label ? 4 : 1.75, score = reads_label ? 1 : 0;
+      head.loss = loss;
+      head.cross_entropy = CrossEntropy::softmax;
+      const auto [plain, plain_score] = MixedRow().measure(head, mode);
+      EXPECT_NEAR(plain, std::log(sum) - inner, 5e-6);
+      EXPECT_EQ(plain_score, score);
+      EXPECT_EQ(fuses_output_layer({head}, mode == Mode::mixed),
+                loss == class_label && mode != Mode::mixed);
+      head.cross_entropy = CrossEntropy::binary;
+      const auto [of_each, binary_score] = MixedRow().measure(head, mode);
+      EXPECT_NEAR(of_each, binary - inner / 4, 5e-6);
+      EXPECT_EQ(binary_score, score);
+      EXPECT_FALSE(fuses_output_layer({head}, mode == Mode::mixed));
+    }
 }
 
 // Like TrainerTest.Learns, but longer and with mixed samples; evaluation does not mix. Guessing

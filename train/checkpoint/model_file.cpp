@@ -54,6 +54,9 @@ std::string heads_json(const std::vector<HeadSpec>& heads) {
     if (head.is_embedding()) entry["projection"] = head.projection;
     if (head.output != kSampleOutput) entry["output"] = head.output;
     if (!head.average_with.empty()) entry["average_with"] = head.average_with;
+    for (const auto& [name, value] : cross_entropy_names())
+      if (value == head.cross_entropy && value != CrossEntropy::softmax)
+        entry["cross_entropy"] = name;
     list.push_back(std::move(entry));
   }
   return list.dump();
@@ -68,6 +71,13 @@ ops::RegressionLaw law_from(const Json& entry, const fs::path& file) {
   fail_metadata(file, fmt::format("the error '{}' of a regression is unknown", error));
 }
 
+CrossEntropy cross_entropy_from(const Json& entry, const fs::path& file) {
+  const auto text = entry.value("cross_entropy", std::string("softmax"));
+  for (const auto& [name, value] : cross_entropy_names())
+    if (name == text) return value;
+  fail_metadata(file, fmt::format("the cross_entropy '{}' of a head is unknown", text));
+}
+
 std::vector<HeadSpec> heads_from(const std::string& text, const fs::path& file) {
   try {
     std::vector<HeadSpec> heads;
@@ -77,6 +87,7 @@ std::vector<HeadSpec> heads_from(const std::string& text, const fs::path& file) 
       head.loss = loss_named(entry.at("loss").get<std::string>());
       head.output = entry.value("output", kSampleOutput);
       head.average_with = entry.value("average_with", std::string());
+      head.cross_entropy = cross_entropy_from(entry, file);
       head.positions = entry.value("positions", std::int32_t{1});
       head.hidden = entry.value("hidden", std::uint64_t{0});
       if (head.is_masked()) {

@@ -37,6 +37,11 @@ const ParamTable<HeadConfig>& head_table() {
               "average_with", &HeadConfig::average_with,
               "(class, soft_label) head with the same classes: evaluations and predictions use the "
               "mean of the outputs of both, as in DeiT (Touvron et al. 2021, section 4)")
+          .choice("cross_entropy", &HeadConfig::cross_entropy, cross_entropy_names(),
+                  "(class, soft_label) softmax: one distribution over the classes; binary: each "
+                  "class against all others, averaged over the classes",
+                  "binary: Wightman et al. 2021 (ResNet strikes back); Touvron et al. 2022 (DeiT "
+                  "III)")
           .choice(
               "positives", &HeadConfig::positives,
               {{"equal", ops::PositiveWeight::equal}, {"balanced", ops::PositiveWeight::balanced}},
@@ -77,7 +82,7 @@ const ParamTable<HeadConfig>& head_table() {
   return table;
 }
 
-enum class ShortLoss : std::uint8_t { cross_entropy, mse };
+enum class ShortLoss : std::uint8_t { cross_entropy, binary_cross_entropy, mse };
 
 /// `loss`, the short form of `heads`.
 struct LossSection {
@@ -90,9 +95,11 @@ const ParamTable<LossSection>& loss_table() {
   static const auto table =
       ParamTable<LossSection>("loss")
           .choice("kind", &LossSection::kind,
-                  {{"cross_entropy", ShortLoss::cross_entropy}, {"mse", ShortLoss::mse}},
-                  "short form of `heads`: cross_entropy: one class head per label space; mse: one "
-                  "regression")
+                  {{"cross_entropy", ShortLoss::cross_entropy},
+                   {"binary_cross_entropy", ShortLoss::binary_cross_entropy},
+                   {"mse", ShortLoss::mse}},
+                  "short form of `heads`: cross_entropy: one class head per label space; "
+                  "binary_cross_entropy: the same with cross_entropy: binary; mse: one regression")
           .real("label_smoothing", &LossSection::label_smoothing, {0, 0.999}, "",
                 "share of the target spread over all classes", "Szegedy et al. 2016, section 7")
           .text_list("targets", &LossSection::targets, "(mse) latents to predict, by name");
@@ -131,6 +138,7 @@ std::vector<HeadConfig> read_short(const ConfigNode& node,
     HeadConfig head;
     head.name = name;
     head.label_smoothing = loss.label_smoothing;
+    if (loss.kind == ShortLoss::binary_cross_entropy) head.cross_entropy = CrossEntropy::binary;
     head.place = node.location();
     heads.push_back(std::move(head));
   }
@@ -210,15 +218,18 @@ HeadConfig read_head(const ConfigNode& node, const std::vector<std::string>& sou
                 "only a regression has targets");
   check_self_supervised(node, head);
   const bool dense = head.loss == LossKind::pixel_class;
-  const bool smooth =
-      dense || head.loss == LossKind::class_label || head.loss == LossKind::soft_label;
-  if (!smooth && head.label_smoothing > 0)
+  const bool choice = head.loss == LossKind::class_label || head.loss == LossKind::soft_label;
+  if (!dense && !choice && head.label_smoothing > 0)
     node.refuse(fmt::format("label_smoothing does not apply to loss {}", to_string(head.loss)),
                 "only class, soft_label and pixel_class are smoothed");
-  if (!head.average_with.empty() && head.loss != LossKind::class_label &&
-      head.loss != LossKind::soft_label)
+  if (!head.average_with.empty() && !choice)
     node.refuse(fmt::format("average_with does not apply to loss {}", to_string(head.loss)),
                 "only the outputs of class and soft_label are averaged");
+  if (!choice && head.cross_entropy != CrossEntropy::softmax)
+    node.refuse(fmt::format("cross_entropy does not apply to loss {}", to_string(head.loss)),
+                "only class and soft_label choose one of several classes",
+                head.loss == LossKind::multi_label ? "remove it: multi_label is always binary"
+                                                   : "remove it, or set loss: class");
   if (head.loss != LossKind::multi_label && head.positives != ops::PositiveWeight::equal)
     node.refuse(fmt::format("positives does not apply to loss {}", to_string(head.loss)),
                 "only multi_label weighs positive labels");
@@ -238,10 +249,12 @@ void write_head(ConfigWriter& writer, const HeadConfig& head) {
   };
   writer.table(
       head_table(), head,
-      {head.average_with.empty() ? "average_with" : "", head.error == Error::squared ? "error" : "",
-       head.error == Error::huber ? "" : "delta", head.error == Error::quantile ? "" : "quantiles",
-       unused("projection"), unused("temperature"), unused("uniformity"), unused("invariance"),
-       unused("variance"), unused("covariance")});
+      {head.average_with.empty() ? "average_with" : "",
+       head.cross_entropy == CrossEntropy::softmax ? "cross_entropy" : "",
+       head.error == Error::squared ? "error" : "", head.error == Error::huber ? "" : "delta",
+       head.error == Error::quantile ? "" : "quantiles", unused("projection"),
+       unused("temperature"), unused("uniformity"), unused("invariance"), unused("variance"),
+       unused("covariance")});
 }
 
 }  // namespace

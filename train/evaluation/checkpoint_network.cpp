@@ -70,7 +70,7 @@ void refuse_other_heads(const RunConfig& stored, const RunConfig& given,
   const auto same = [](const HeadConfig& a, const HeadConfig& b) {
     return a.name == b.name && a.loss == b.loss && a.output == b.output && a.targets == b.targets &&
            a.label_smoothing == b.label_smoothing && a.positives == b.positives &&
-           a.weight == b.weight;
+           a.cross_entropy == b.cross_entropy && a.weight == b.weight;
   };
   if (std::ranges::equal(stored.heads, given.heads, same)) return;
   for (const std::string& text : overrides)

@@ -84,7 +84,12 @@ class LogOdds {
 
 }  // namespace
 
-void softmax(std::span<const float> logits, std::span<double> probabilities) {
+void class_probabilities(const HeadSpec& head, std::span<const float> logits,
+                         std::span<double> probabilities) {
+  if (head.is_binary()) {
+    std::ranges::transform(logits, probabilities.begin(), sigmoid);
+    return;
+  }
   const double largest = *std::ranges::max_element(logits);
   double sum = 0;
   for (std::size_t k = 0; k < logits.size(); ++k)
@@ -196,7 +201,7 @@ void ClassifierScores::add_choice(std::span<const float> logits, std::size_t lab
     correct_ += weight;
   }
   if (classes_ >= kFewestForTop5 && is_among_5(logits, label)) among_5_ += weight;
-  softmax(logits, probabilities_);
+  class_probabilities(head_, logits, probabilities_);
   const double confidence = probabilities_[predicted];
   // Interval m holds confidences in (m / 15, (m + 1) / 15].
   const double interval = std::ceil(confidence * kCalibrationBins) - 1;
@@ -231,7 +236,8 @@ void ClassifierScores::keep(std::span<const float> logits, const PredictedRows& 
     }
   } else {
     const LogOdds odds(logits);
-    for (std::size_t k = 0; k < classes_; ++k) odds_.data()[k * samples + at] = odds.of(k);
+    for (std::size_t k = 0; k < classes_; ++k)
+      odds_.data()[k * samples + at] = head_.is_binary() ? logits[k] : odds.of(k);
     labels_.data()[at] = static_cast<std::int32_t>(label);
   }
   row_weights_.data()[at] = rows.truth.weight[row];

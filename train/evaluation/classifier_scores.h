@@ -33,8 +33,10 @@ inline constexpr const char* kRejection = "background rejection";
 /// Smallest number of classes for which the top-5 accuracy is reported.
 inline constexpr std::size_t kFewestForTop5 = 6;
 
-/// Writes exp(logits) / sum to `probabilities`, in f64.
-void softmax(std::span<const float> logits, std::span<double> probabilities);
+/// Writes the probabilities of a head's classes, in f64: exp(logits) / sum, or sigmoid(logits) if
+/// the head is binary.
+void class_probabilities(const HeadSpec& head, std::span<const float> logits,
+                         std::span<double> probabilities);
 /// 1 / (1 + exp(-logit)).
 double sigmoid(float logit);
 /// Index of the largest value; ties go to the first.

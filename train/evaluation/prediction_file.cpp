@@ -22,10 +22,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool is_choice(const HeadSpec& head) {
-  return head.loss == LossKind::class_label || head.loss == LossKind::soft_label;
-}
-
 /// Names and units of all latents of the sources, without repetitions.
 ArrayMeaning all_latents(const std::vector<SourceTruth>& sources) {
   ArrayMeaning all;
@@ -67,6 +63,7 @@ Json description(const PredictedSamples& samples) {
     for (const HeadTarget& target : head.targets)
       targets.push_back({{"name", target.name}, {"unit", target.unit}});
     heads.push_back({{"name", head.name}, {"loss", to_string(head.loss)}});
+    if (head.is_choice() && head.is_binary()) heads.back()["cross_entropy"] = "binary";
     if (head.has_targets())
       heads.back()["targets"] = std::move(targets);
     else
@@ -301,7 +298,7 @@ void PredictionFile::add_head(std::size_t h) {
     meaning.names.push_back(target.name);
     meaning.units.push_back(target.unit);
   }
-  if (is_choice(head)) {
+  if (head.is_choice()) {
     const std::vector classes(samples_.counts.size(), head.classes);
     add_classes(named("predicted", head), classes,
                 [own](const PredictedRows& rows, std::int64_t row) {
@@ -310,17 +307,16 @@ void PredictionFile::add_head(std::size_t h) {
   }
   const bool regression = head.loss == LossKind::regression;
   const std::size_t columns = regression ? head.targets.size() : outputs;
-  add_floats(named(regression ? "prediction" : "scores", head), meaning, columns,
-             [&head, own, columns](const PredictedRows& rows, std::int64_t row, float* out) {
-               const std::span<const float> values = own(rows, row).first(columns);
-               std::vector<double> probabilities(values.size());
-               if (is_choice(head)) softmax(values, probabilities);
-               for (std::size_t k = 0; k < values.size(); ++k)
-                 out[k] = head.loss == LossKind::regression
-                              ? predicted_target(head.targets[k], values[k])
-                              : static_cast<float>(is_choice(head) ? probabilities[k]
-                                                                   : sigmoid(values[k]));
-             });
+  add_floats(
+      named(regression ? "prediction" : "scores", head), meaning, columns,
+      [&head, own, columns, regression](const PredictedRows& rows, std::int64_t row, float* out) {
+        const std::span<const float> values = own(rows, row).first(columns);
+        std::vector<double> probabilities(values.size());
+        if (!regression) class_probabilities(head, values, probabilities);
+        for (std::size_t k = 0; k < values.size(); ++k)
+          out[k] = regression ? predicted_target(head.targets[k], values[k])
+                              : static_cast<float>(probabilities[k]);
+      });
   if (regression) add_spread(head, meaning);
   if (samples_.feeds.empty() || head.loss == LossKind::class_label) return;
   add_floats(

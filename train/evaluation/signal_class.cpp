@@ -49,8 +49,7 @@ std::optional<std::size_t> class_in(const HeadSpec& head, const std::string& ent
 }  // namespace
 
 bool has_signal(const HeadSpec& head) {
-  return (head.loss == LossKind::class_label || head.loss == LossKind::soft_label) &&
-         head.classes.size() == 2;
+  return head.is_choice() && head.classes.size() == 2;
 }
 
 std::vector<std::size_t> signal_classes(std::span<const std::string> wanted,

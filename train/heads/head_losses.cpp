@@ -103,7 +103,16 @@ void HeadLosses::enqueue_head(Stream& stream, std::size_t head, const BatchView&
                                all + layout_.first_score(head) * share_.rows, gradient};
   const auto target_width = static_cast<std::int32_t>(batch.layout.targets);
   const bool mixed = mode_ == Mode::mixed && spec.loss == LossKind::class_label;
-  switch (mixed ? LossKind::soft_label : spec.loss) {
+  const LossKind loss = mixed ? LossKind::soft_label : spec.loss;
+  if (spec.is_choice() && spec.is_binary()) {
+    const bool labels = loss == LossKind::class_label;
+    ops::binary_cross_entropy(stream, slice, in,
+                              labels ? ops::ClassTargets{batch.label}
+                                     : ops::ClassTargets{nullptr, batch.target, target_width},
+                              smoothing, out);
+    return;
+  }
+  switch (loss) {
     case LossKind::class_label:
       if (layer != nullptr)
         ops::output_layer_loss(stream, slice, *layer, in, batch.label, smoothing, out);

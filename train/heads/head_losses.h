@@ -15,9 +15,10 @@
 namespace wellspring {
 
 /// True if a GPU step computes the network's last layer together with the loss: if the only head
-/// is a classifier and `mixed` is false.
+/// is a classifier with a softmax and `mixed` is false.
 inline bool fuses_output_layer(const std::vector<HeadSpec>& heads, bool mixed) {
-  return heads.size() == 1 && heads[0].loss == LossKind::class_label && !mixed;
+  return heads.size() == 1 && heads[0].loss == LossKind::class_label && !heads[0].is_binary() &&
+         !mixed;
 }
 
 class HeadLosses {

@@ -165,8 +165,7 @@ void require_equal_target(const HeadConfig& head, const HeadTarget& there, const
 }
 
 void require_a_choice(const HeadConfig& head, const HeadSpec& spec) {
-  const bool chooses = spec.loss == LossKind::class_label || spec.loss == LossKind::soft_label;
-  if (!chooses || spec.classes.size() > 1) return;
+  if (!spec.is_choice() || spec.classes.size() > 1) return;
   fail(ErrorKind::config,
        {fmt::format("{}: there is only one class, '{}'", prefix_of(head), join(spec.classes)),
         "its loss is 0 from the start",
@@ -205,7 +204,8 @@ void require_a_partner(const HeadConfig& config, const std::vector<HeadSpec>& he
       if (head.name != config.name) names.push_back(head.name);
     refuse("there is no other head with this name", name_advice(config.average_with, names));
   }
-  if (other->loss != own->loss || other->classes != own->classes)
+  if (other->loss != own->loss || other->classes != own->classes ||
+      other->cross_entropy != own->cross_entropy)
     refuse("that head has a different loss or different classes",
            "give both heads the same loss and the same sources");
   if (!other->average_with.empty())
@@ -379,6 +379,7 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
                                          : kSampleOutput;
     head.label_smoothing = static_cast<float>(config.label_smoothing);
     head.average_with = config.average_with;
+    head.cross_entropy = config.cross_entropy;
     head.positives = config.positives;
     head.weight = static_cast<float>(config.weight);
     head.projection = config.projection;

@@ -20,8 +20,8 @@
 namespace wellspring {
 
 enum class LossKind : std::uint8_t {
-  class_label,      ///< softmax cross-entropy with the label
-  soft_label,       ///< softmax cross-entropy with the probabilities in `target`
+  class_label,      ///< cross-entropy with the label; see CrossEntropy
+  soft_label,       ///< cross-entropy with the probabilities in `target`
   multi_label,      ///< sigmoid cross-entropy with each column of `target`
   regression,       ///< error of named latents or columns of `target`
   pixel_class,      ///< softmax cross-entropy of each pixel with its dense label
@@ -47,6 +47,14 @@ std::string to_string(LossKind kind);
 /// Error (data) for an unknown name.
 LossKind loss_named(const std::string& name);
 
+/// How the outputs of a classifier become probabilities, and thus its loss.
+enum class CrossEntropy : std::uint8_t {
+  softmax,  ///< one distribution over all classes
+  binary,   ///< each class against all others; probabilities do not add up to 1
+};
+/// Names in configurations and model files.
+const std::vector<std::pair<std::string, CrossEntropy>>& cross_entropy_names();
+
 /// A regression target and its range, which the loss scales to [-1, 1].
 struct HeadTarget {
   std::string name;
@@ -70,6 +78,7 @@ struct HeadConfig {
   std::vector<std::string> targets;
   double label_smoothing = 0;  ///< [0, 1), for class and soft_label; Szegedy et al. 2016
   std::string average_with;    ///< (class, soft_label) see HeadSpec
+  CrossEntropy cross_entropy = CrossEntropy::softmax;          ///< (class, soft_label)
   ops::PositiveWeight positives = ops::PositiveWeight::equal;  ///< (multi_label)
   double weight = 1;                                           ///< weight of its loss
   /// (self-supervised) Widths of the projection's layers; the last is the width of the embedding.
@@ -99,6 +108,7 @@ struct HeadSpec {
   float label_smoothing = 0;
   /// The head with which this one averages its outputs, except in training; "": none.
   std::string average_with = {};
+  CrossEntropy cross_entropy = CrossEntropy::softmax;
   ops::PositiveWeight positives = ops::PositiveWeight::equal;
   float weight = 1;
   std::vector<std::int32_t> projection = {};  ///< see HeadConfig
@@ -111,6 +121,12 @@ struct HeadSpec {
   bool is_embedding() const { return compares_views(loss); }
   bool is_masked() const { return loss == LossKind::masked_patches; }
   bool is_self_supervised() const { return wellspring::is_self_supervised(loss); }
+  /// True for heads that choose one of their classes.
+  bool is_choice() const { return loss == LossKind::class_label || loss == LossKind::soft_label; }
+  /// True if its outputs are logits of independent probabilities.
+  bool is_binary() const {
+    return loss == LossKind::multi_label || (is_choice() && cross_entropy == CrossEntropy::binary);
+  }
   bool is_dense() const { return loss == LossKind::pixel_class; }
   bool is_item() const { return loss == LossKind::item_regression; }
   bool has_targets() const { return loss == LossKind::regression || is_item(); }

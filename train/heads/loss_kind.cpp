@@ -23,6 +23,12 @@ const std::vector<std::pair<std::string, LossKind>>& loss_names() {
   return names;
 }
 
+const std::vector<std::pair<std::string, CrossEntropy>>& cross_entropy_names() {
+  static const std::vector<std::pair<std::string, CrossEntropy>> names = {
+      {"softmax", CrossEntropy::softmax}, {"binary", CrossEntropy::binary}};
+  return names;
+}
+
 const std::vector<std::pair<std::string, ops::RegressionError>>& error_names() {
   static const std::vector<std::pair<std::string, ops::RegressionError>> names = {
       {"squared", ops::RegressionError::squared},

@@ -20,6 +20,8 @@ TEST(TrainerTest, ResumesToEqualBytes) {
            {"optimizer.kind=sgd"},
            {"train.ema=0.9"},
            {mix},
+           {mix, "loss={kind: binary_cross_entropy, label_smoothing: 0.1}",
+            "data.sources.0.repeats=2", "data.augment=[{flip_x: 0.5}]"},
            {mix, noise + "ifs_multi, params: {categories: 4}}",
             "heads=[{name: shapes}, {name: noise, loss: multi_label, positives: balanced}]"},
            {noise + "dead_leaves, params: {fill: ising, fills: 4}}"}}) {

@@ -182,7 +182,7 @@ TEST(ClassifierScores, AgreeWithAllPairsForAnyBatch) {
       double won = 0, pairs = 0;
       const auto probability = [&](std::size_t i) {
         std::vector<double> p(4);
-        softmax({samples.outputs.data() + 5 * i + 1, 4}, p);
+        class_probabilities(head_of(4), {samples.outputs.data() + 5 * i + 1, 4}, p);
         return p[k];
       };
       for (std::size_t i = 0; i < 101; ++i)
@@ -198,6 +198,34 @@ TEST(ClassifierScores, AgreeWithAllPairsForAnyBatch) {
       EXPECT_NEAR(report.classes[k].area.value(), won / pairs, 0.02) << k;
     }
   }
+}
+
+// Probabilities are the sigmoids of the logits; a class is ranked by its own logit alone.
+TEST(ClassifierScores, RankTheClassesOfABinaryHeadByTheirOwnLogits) {
+  HeadSpec head = head_of(3);
+  head.cross_entropy = CrossEntropy::binary;
+  std::vector<double> p(3);
+  class_probabilities(head, std::vector<float>{0, std::log(3.0f), -std::log(4.0f)}, p);
+  EXPECT_NEAR(p[0], 0.5, 1e-7);
+  EXPECT_NEAR(p[1], 0.75, 1e-7);
+  EXPECT_NEAR(p[2], 0.2, 1e-7);
+  Samples samples{3, {}, {}, {}, {}};
+  samples.add({1, 0, 0}, 0);  // a softmax would give 0.58, more than in the other samples
+  samples.add({2, 9, 0}, 1);
+  samples.add({0, 0, 4}, 2);
+  MemoryPlan memory(Device::cpu());
+  ClassifierScores scores(head, 3, memory);
+  memory.commit();
+  HeadReport report{"h", 0, {{"accuracy", 0.125, ""}}};
+  scores.clear();
+  samples.pass(scores, 2);
+  scores.write(report);
+  // Class 0: the logit 1 of its sample is above one of the two others; softmax would rank it first.
+  EXPECT_EQ(report.classifier->classes[0].area, 0.5);
+  EXPECT_EQ(report.classifier->classes[1].area, 1.0);
+  double error = 0;
+  for (const double logit : {1, 9, 4}) error += (1 - 1 / (1 + std::exp(-logit))) / 3;
+  EXPECT_NEAR(score(report, "calibration error").value(), error, 1e-6);
 }
 
 TEST(ClassifierScores, HaveACurveAndRejectionsForTwoClasses) {

@@ -394,6 +394,27 @@ TEST_F(Predict, HoldTheTargetsOfSoftLabels) {
             std::vector<float>(target.begin() + 8, target.end()));
 }
 
+TEST_F(Predict, WritesTheProbabilitiesOfABinaryHead) {
+  train(small_run(folder / "run", {"train.steps=4", "loss.kind=binary_cross_entropy"}));
+  evaluate_checkpoint(folder / "run", small_run("unused"), listener, folder / "p.npz");
+  const std::vector<float> scores = npz_values<float>(folder / "p.npz", "scores_shapes");
+  double largest = 0;
+  for (std::size_t row = 0; row < 40; ++row) {
+    double sum = 0;
+    for (std::size_t k = 0; k < 4; ++k) sum += static_cast<double>(scores[4 * row + k]);
+    largest = std::max(largest, std::abs(sum - 1));
+  }
+  EXPECT_EQ(scores.size(), 160u);
+  EXPECT_GT(largest, 0.01) << "softmax probabilities add up to 1";
+  expect_parts(read_npz_text(folder / "p.npz", "metadata"), {"\"cross_entropy\": \"binary\""});
+  expect_parts(message_of(ErrorKind::config,
+                          [&] {
+                            config_of_checkpoint(
+                                folder / "run", Overrides{"heads=[{name: shapes}, {name: noise}]"});
+                          }),
+               {"heads", "has no effect"});
+}
+
 // A network trained on generated samples reads files with the generator's normalisation.
 TEST_F(Predict, ReadsFilesLikeAGenerator) {
   train(small_run(folder / "run", {"train.steps=4", "eval.sources=[]"}));

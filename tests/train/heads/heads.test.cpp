@@ -82,6 +82,10 @@ TEST(Heads, AreAveragedOnlyWithAHeadOfTheSameClasses) {
   configs[0].average_with = "jets";
   refused("that head has a different loss or different classes");
   configs[0].average_with = "teacher";
+  configs[1].cross_entropy = CrossEntropy::binary;
+  refused("that head has a different loss or different classes");
+  configs[0].cross_entropy = CrossEntropy::binary;
+  EXPECT_TRUE(make_heads(configs, three_sources())[0].is_binary());
   configs[1].average_with = "shapes";
   refused("that head is itself an average");
 }
@@ -361,6 +365,20 @@ TEST(HeadConfigs, RoundTripThroughYaml) {
                       "sources: [b]"});
 }
 
+TEST(HeadConfigs, KeepBinaryCrossEntropies) {
+  for (const HeadConfig& head : read("loss: {kind: binary_cross_entropy, label_smoothing: 0.1}")) {
+    EXPECT_EQ(head.loss, LossKind::class_label);
+    EXPECT_EQ(head.cross_entropy, CrossEntropy::binary);
+    EXPECT_EQ(head.label_smoothing, 0.1);
+  }
+  const std::string text =
+      written(read("heads: [{name: shapes, cross_entropy: binary}, {name: jets, loss: soft_label, "
+                   "cross_entropy: binary, sources: [b]}]"));
+  EXPECT_EQ(written(read(text)), text);
+  EXPECT_EQ(read(text)[1].cross_entropy, CrossEntropy::binary);
+  EXPECT_EQ(written(read("")).find("cross_entropy"), std::string::npos);
+}
+
 TEST(HeadConfigs, WriteTheErrorsOfRegressions) {
   const std::string text = written(read(
       "heads: [{name: h, loss: regression, targets: [x], error: huber, delta: 0.25}, {name: q, "
@@ -393,6 +411,10 @@ TEST(HeadConfigs, RefuseBadSettingsWithTheirLocation) {
   expect_parts(refused("heads: [{name: a, loss: regression, targets: [x, x]}]"), {"'x' twice"});
   expect_parts(refused("heads: [{name: a, loss: regression, targets: [x], sources: [c]}]"),
                {"there is no source 'c'"});
+  expect_parts(refused("heads: [{name: a, loss: multi_label, cross_entropy: binary}]"),
+               {"cross_entropy does not apply to loss multi_label", "always binary"});
+  expect_parts(refused("heads: [{name: a, loss: pixel_class, cross_entropy: binary}]"),
+               {"cross_entropy does not apply to loss pixel_class", "set loss: class"});
   const auto regression = [&](const std::string& settings) {
     return refused("heads: [{name: a, loss: regression, targets: [x], " + settings + "}]");
   };
