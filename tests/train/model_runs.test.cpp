@@ -1,6 +1,7 @@
 // Runs of every model: eager and replayed steps, resumed runs, dense labels among other sources.
+#include "tests/train/model_runs.h"
+
 #include "core/io/npy.h"
-#include "tests/train/training_testing.h"
 #include "train/evaluation/evaluation.h"
 
 #include <gtest/gtest.h>
@@ -13,44 +14,6 @@
 
 namespace wellspring::test {
 namespace {
-
-/// The noise has its own head; shapes are learned pixel by pixel.
-const Settings kPixels = {"model={name: unet, widths: [4, 8], group_width: 4}",
-                          "heads=[{name: mask, loss: pixel_class}, {name: noise}]"};
-const std::string kMirrored = "data.augment=[{flip_x: 0.5}]";
-const Settings kJets = {
-    "data.sources=[{name: jets, kind: generator, generator: ginkgo, params: {items: 8}}]",
-    "eval.sources=[{of: jets}]"};
-
-struct ModelRun {
-  std::string name;
-  Settings settings;
-};
-
-std::vector<ModelRun> model_runs() {
-  return {
-      {"unet", with(kPixels, {kMirrored, "data.size=[8, 12]"})},
-      {"vit",
-       {"model={name: vit, patch: 4, width: 12, depth: 2, heads: 3, drop_path: 0.3, layer_scale: "
-        "0.1}",
-        "data.sources.0.repeats=2", kMirrored, "data.mix={mixup: 0.8, cutmix: 1}",
-        "data.size=[8, 12]"}},
-      {"vit with a mean",
-       {"model={name: vit, patch: 4, width: 8, depth: 1, heads: 2, pool: mean}"}},
-      {"vit with a second token",
-       {"model={name: vit, patch: 4, width: 8, depth: 1, heads: 2, distilled: true}",
-        "heads=[{name: shapes}, {name: noise}, {name: teacher, output: distilled, sources: "
-        "[shapes]}]"}},
-      {"convnext",
-       {"model={name: convnext, widths: [8, 16], depths: [1, 1], drop_path: 0.2, patch: 2}"}},
-      {"transformer",
-       with(kJets, {"model={name: transformer, width: 8, depth: 2, heads: 2, widths: [8], dropout: "
-                    "0.2}"})},
-      {"transformer per item",
-       with(kJets,
-            {"model={name: transformer, width: 8, depth: 1, heads: 2}", "data.normalise=auto",
-             "heads=[{name: jets}, {name: energies, loss: item_regression, targets: [E]}]"})}};
-}
 
 /// bf16 is the default on a GPU, f32 on a CPU.
 std::vector<std::pair<ModelRun, std::string>> in_all_precisions(const std::vector<ModelRun>& runs) {

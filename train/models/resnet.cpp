@@ -19,7 +19,7 @@ constexpr Init kInit = Init::he_normal_fan_out, kHeadInit = Init::torch_default;
 struct Variant {
   const char *name, *summary, *reference;
   int blocks[4];    ///< per stage; 0: the stage does not exist
-  int channels;     ///< channels of the first stage; each further stage doubles them
+  int channels;     ///< as published; the parameter `channels` can replace them
   bool bottleneck;  ///< 1x1, 3x3, 1x1 convolutions instead of two 3x3 ones
   int inner = 1;    ///< (bottleneck) channel factor of the 3x3 convolution
   int expansion() const { return bottleneck ? 4 : 1; }
@@ -55,18 +55,23 @@ Tensor block(Tape& tape, Tensor x, const std::string& name, const Variant& varia
   return tape.relu(tape.add(y, x));
 }
 
-void record_stages(Tape& tape, Tensor x, const Variant& variant, bool zero_init_residual) {
+void record_stages(Tape& tape, Tensor x, const Variant& variant, int channels,
+                   bool zero_init_residual) {
   for (int stage = 0; stage < 4; ++stage)
     for (int i = 0; i < variant.blocks[stage]; ++i) {
       tape.begin_block();
-      x = block(tape, x, fmt::format("layer{}.{}", stage + 1, i), variant,
-                variant.channels << stage, stage > 0 && i == 0 ? 2 : 1,
-                zero_init_residual ? Init::zeros : Init::ones);
+      x = block(tape, x, fmt::format("layer{}.{}", stage + 1, i), variant, channels << stage,
+                stage > 0 && i == 0 ? 2 : 1, zero_init_residual ? Init::zeros : Init::ones);
     }
   tape.begin_block();
   if (tape.wants(kSampleOutput)) tape.head(tape.global_mean(x), "fc", {.weight = kHeadInit});
   tape.head(x, "decoder", {.output = kPatchOutput, .weight = kHeadInit});
 }
+
+constexpr Bounds kChannels = {1, 1024};
+constexpr const char* kChannelsHelp =
+    "channels of the first stage, before a bottleneck's factor of 4; each further stage doubles "
+    "them";
 
 template <const Variant& kVariant>
 struct Resnet {
@@ -75,6 +80,7 @@ struct Resnet {
   static SampleLayout example() { return SampleLayout::image(224, 224, 3); }
 
   Stem stem = Stem::imagenet;
+  int channels = kVariant.channels;
   bool zero_init_residual = false;
 
   static const ParamTable<Resnet>& table() {
@@ -85,6 +91,7 @@ struct Resnet {
                 "imagenet: 7x7 convolution and 3x3 pooling, which divide height and width by 4; "
                 "cifar: 3x3 convolution, for images of about 32 pixels",
                 "He et al. 2016, table 1 and section 4.2")
+            .integer("channels", &Resnet::channels, kChannels, "channels", kChannelsHelp)
             .flag("zero_init_residual", &Resnet::zero_init_residual,
                   "initialise the weights of each block's last normalisation to 0",
                   "Goyal et al. 2017, section 5.1");
@@ -95,12 +102,11 @@ struct Resnet {
 
   void record(Tape& tape) const {
     const bool large = stem == Stem::imagenet;
-    Tensor x = conv_norm(
-        tape, tape.input(), "conv1", "bn1",
-        {.channels = kVariant.channels, .kernel = large ? 7 : 3, .stride = large ? 2 : 1});
+    Tensor x = conv_norm(tape, tape.input(), "conv1", "bn1",
+                         {.channels = channels, .kernel = large ? 7 : 3, .stride = large ? 2 : 1});
     x = tape.relu(x);
     if (large) x = tape.max_pool(x, {.window = 3, .stride = 2, .padding = 1});
-    record_stages(tape, x, kVariant, zero_init_residual);
+    record_stages(tape, x, kVariant, channels, zero_init_residual);
   }
 };
 
@@ -111,11 +117,13 @@ struct SmallResnet {
                               *kReference = kVariant.reference;
   static SampleLayout example() { return SampleLayout::image(32, 32, 3); }
 
+  int channels = kVariant.channels;
   bool zero_init_residual = false;
 
   static const ParamTable<SmallResnet>& table() {
     static const auto table =
         ParamTable<SmallResnet>(std::string("model ") + kName)
+            .integer("channels", &SmallResnet::channels, kChannels, "channels", kChannelsHelp)
             .flag("zero_init_residual", &SmallResnet::zero_init_residual,
                   "initialise the weights of each block's last normalisation to 0",
                   "Goyal et al. 2017, section 5.1");
@@ -125,8 +133,8 @@ struct SmallResnet {
   void check() const {}
 
   void record(Tape& tape) const {
-    const Tensor x = conv_norm(tape, tape.input(), "conv1", "bn1", {.channels = kVariant.channels});
-    record_stages(tape, tape.relu(x), kVariant, zero_init_residual);
+    const Tensor x = conv_norm(tape, tape.input(), "conv1", "bn1", {.channels = channels});
+    record_stages(tape, tape.relu(x), kVariant, channels, zero_init_residual);
   }
 };
 
