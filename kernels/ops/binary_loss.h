@@ -4,6 +4,9 @@
 
 #include "kernels/ops/loss.h"
 
+#include <cstdint>
+#include <limits>
+
 namespace wellspring::ops {
 
 /// Costs of an output z that should be 1, log(1 + exp(-z)), or 0, log(1 + exp(z)), computed as

@@ -111,10 +111,9 @@ TEST_P(BinaryClassLossTest, ResolvesTiesToTheFirstLogit) {
   Rows rows = six_rows(4, DType::f32);
   rows.slots = slots_of({0, 0, 0, 0, 0, 0});
   for (std::size_t row = 0; row < 6; ++row)
-    std::copy_n(std::vector<float>{1, 2, 2, 0}.begin(), 4, rows.outputs.begin() +
-                                                               static_cast<std::ptrdiff_t>(rows.own(row)));
-  EXPECT_EQ(run_labels(rows, {1, 2, 0, 3, 1, 1}, 0).scores,
-            (std::vector<float>{1, 0, 0, 0, 1, 1}));
+    std::copy_n(std::vector<float>{1, 2, 2, 0}.begin(), 4,
+                rows.outputs.begin() + static_cast<std::ptrdiff_t>(rows.own(row)));
+  EXPECT_EQ(run_labels(rows, {1, 2, 0, 3, 1, 1}, 0).scores, (std::vector<float>{1, 0, 0, 0, 1, 1}));
 }
 
 TEST_P(BinaryClassLossTest, IsNaNForALabelOutsideTheHeadOrALogitThatIsNaN) {
