@@ -59,7 +59,7 @@ void expect_scores(const Rows& rows, const std::vector<float>& scores,
   }
 }
 
-TEST_P(BinaryClassLossTest, OfLabelsMatchesDoublePrecisionAndFiniteDifferences) {
+TEST_P(BinaryClassLossTest, MatchesDoublePrecisionAndFiniteDifferencesForLabels) {
   const std::vector<std::int32_t> labels = {3, 77, 0, 0, 2, 1};  // 77: a label of another head
   for (const float smoothing : {0.0f, 0.1f}) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
@@ -75,7 +75,7 @@ TEST_P(BinaryClassLossTest, OfLabelsMatchesDoublePrecisionAndFiniteDifferences) 
 }
 
 // The targets are mixtures of two classes, or anything in [0, 1]; there is an unused column.
-TEST_P(BinaryClassLossTest, OfTargetsMatchesDoublePrecisionAndFiniteDifferences) {
+TEST_P(BinaryClassLossTest, MatchesDoublePrecisionAndFiniteDifferencesForTargets) {
   std::vector<float> targets = random_values<float>(30, 3, 0, 1);
   std::copy_n(std::vector<float>{0, 0.75f, 0.25f, 0}.begin(), 4, targets.begin());
   std::copy_n(std::vector<float>{0, 0, 0, 1}.begin(), 4, targets.begin() + 20);
