@@ -201,7 +201,7 @@ TEST(ClassifierScores, AgreeWithAllPairsForAnyBatch) {
 }
 
 // Probabilities are the sigmoids of the logits; a class is ranked by its own logit alone.
-TEST(ClassifierScores, UseIndependentProbabilitiesOfABinaryHead) {
+TEST(ClassifierScores, RankTheClassesOfABinaryHeadByTheirOwnLogits) {
   HeadSpec head = head_of(3);
   head.cross_entropy = CrossEntropy::binary;
   std::vector<double> p(3);
