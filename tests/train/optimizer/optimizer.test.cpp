@@ -308,6 +308,23 @@ TEST_P(OptimizerTest, SkipsAndRemembersANonFiniteGradient) {
   }
 }
 
+// The rule in double precision, before and after the warm-up ends at step 80. The share 1 - keep has
+// at most four roundings; values are below 1, so their difference is below 2.
+TEST_P(OptimizerTest, AveragesWeights) {
+  const auto weights = random_values<float>(kAll, 1), start = random_values<float>(kAll, 2);
+  const Buffer<float> changing = buffer(weights);
+  for (const std::uint64_t step : {0, 1, 79, 81, 1000}) {
+    const Buffer<float> average = buffer(start);
+    const Buffer<StepState> state = state_buffer(step, 1);
+    average_weights(stream(), kAll, 0.9f, changing, average, state);
+    const double t = static_cast<double>(step);
+    const double keep = std::min(static_cast<double>(0.9f), (1 + t) / (10 + t));
+    const std::vector<float> found = average.values();
+    for (std::size_t i = 0; i < kAll; ++i)
+      ASSERT_NEAR(found[i], keep * start[i] + (1 - keep) * weights[i], 12 * kU) << step << " " << i;
+  }
+}
+
 WS_ON_EVERY_BACKEND(OptimizerTest);
 
 TEST(IntegerPower, AgreesWithTheMathsLibrary) {
