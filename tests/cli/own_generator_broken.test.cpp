@@ -224,7 +224,7 @@ TEST_F(FaultyHeader, IsRefusedIfItsSetSizesDoNotFit) {
                              {"no items", "layout() has 0 items of 2 features"},
                              {"negative", "layout() has -4 items of 2 features"},
                              {"features", "names 2 features, and layout() has 3"},
-                             {"huge", "memory"},
+                             {"huge", "kernels count values in 32 bits"},
                              {"item nan", "sample 0: x[1] is nan"},
                          });
   // The header is correct in all other respects, and it was compiled once.
