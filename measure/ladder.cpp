@@ -92,10 +92,10 @@ struct Measured {
     result.p50 = quantile(times, 0.5);
     result.p99 = quantile(times, 0.99);
     result.wait = wait / sum(times);
-    if (rung.threads == 0) {
+    if (rung.processors == 0) {
       result.busy = 1 - result.wait;
     } else if (processor > 0 && wall > 0) {
-      result.busy = processor / (wall * rung.threads);
+      result.busy = processor / (wall * rung.processors);
     }
     result.clocks = wall > 0 ? sum(times) / wall : 1;
     std::vector<double> shares;

@@ -27,7 +27,7 @@ struct Rung {
   double bytes = 0;        ///< data per step; 0: unknown
   bool apart = false;      ///< measured with the others, but not part of the ladder: data alone
   double memory = 0;       ///< bytes of device memory that it reserves; 0: unknown
-  double threads = 0;      ///< threads of the step; 0: its device is a GPU
+  double processors = 0;   ///< divisor of `busy`; 0: a GPU, where `busy` is 1 - `wait`
   /// Runs this number of steps and returns their times. May run further steps before them.
   std::function<StepTimes(std::int64_t)> run = {};
 };
@@ -51,8 +51,9 @@ struct RungResult {
   std::optional<Interval> interval;  ///< 95 % interval of the median, see median_interval
   double p50 = 0, p99 = 0;           ///< seconds of a step, over the steps of all turns
   double wait = 0;                   ///< share of the time that steps waited for their data
-  /// On the CPU, processor time of this process per wall time and thread of the step: reading threads
-  /// add to it. On a GPU, the share of the time between marks without the waits. nullopt: unknown.
+  /// On the CPU, processor time of this process per wall time and thread of the step: reading
+  /// threads add to it. On a GPU, the share of the time between marks without the waits. nullopt:
+  /// unknown.
   std::optional<double> busy = {};
   /// Rate by the host's clock over the rate by the marks on the stream: see core/measure/clocks.h.
   double clocks = 1;

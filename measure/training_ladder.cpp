@@ -98,9 +98,8 @@ std::vector<std::string> TrainingLadder::notes() const {
   const std::size_t wanted = beyond_caches(Device::parse(config_.device));
   if (kept.count > 0 && kept.bytes < wanted)
     notes.push_back(
-        fmt::format("the {} resident batches and the memory of a step have {}, but {} are "
-                    "certainly more than the "
-                    "caches: the ceiling may find its rows in a cache",
+        fmt::format("the ceiling may find its rows in a cache: {} resident batches and the memory "
+                    "of a step have {}, less than {}",
                     kept.count, human_bytes(kept.bytes), human_bytes(wanted)));
   return notes;
 }
@@ -169,7 +168,7 @@ Rung TrainingLadder::rung(std::string name, std::string stage, Trainer& trainer,
   rung.apart = part == TimedPart::data_alone;
   rung.memory = trainer.plan().memory;
   if (Device::parse(config_.device).is_cpu())
-    rung.threads = compute_threads(trainer.config().threads).count;
+    rung.processors = compute_threads(trainer.config().threads).count;
   rung.run = [&trainer, part, ahead](std::int64_t steps) {
     wait_until_idle();
     if (ahead > 0) {

@@ -32,7 +32,7 @@ Ladder measure(const std::vector<RungArguments>& arguments, double seconds, doub
   for (const auto& [name, stage, samples, apart, function] : arguments) {
     Rung& rung = rungs.emplace_back(Rung{name, stage, samples});
     rung.apart = apart;
-    rung.threads = usable_cpu_count();
+    rung.processors = usable_cpu_count();
     rung.run = [run = nb::handle(function)](std::int64_t steps) {
       wait_until_idle();
       const nb::gil_scoped_acquire acquire;
@@ -53,8 +53,8 @@ Ladder measure(const std::vector<RungArguments>& arguments, double seconds, doub
   return measure_ladder(rungs, limits);
 }
 
-/// Measures the tests of these causes with the configuration. The stage of a test is the one of whose
-/// work it has less.
+/// Measures the tests of these causes with the configuration. A test's stage is the one in which it
+/// has less work.
 std::vector<Counterfactual> test_causes(const std::vector<Cause>& causes,
                                         const RungArguments& configured,
                                         const std::vector<RungArguments>& tests, double seconds,

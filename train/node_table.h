@@ -15,8 +15,9 @@ struct NodeBytes {
   std::size_t read = 0, written = 0;
 };
 
-/// One line per node, then the number of nodes, also on the longest path, and the numbers of
-/// Wellspring's kernels, of library kernels, and of copies and fills. `bytes`: one entry per node (unused for library nodes); empty if unknown.
+/// One line per node, then the numbers of all nodes, of nodes on the longest path, of Wellspring's
+/// kernels, of library kernels, and of others. `bytes`: one entry per node, unused for library
+/// nodes; empty if unknown.
 std::string node_table(const GraphCensus& census, std::span<const NodeBytes> bytes = {});
 
 /// Runs the first steps of a configuration, without files, until the step is recorded. Error

@@ -67,7 +67,7 @@ class Trainer::Impl {
   bool has_checkpoint_of_this_step() const {
     return newest_checkpoint() == folder_->checkpoints().path_of(step);
   }
-  /// Has written none for this step: neither the best one, nor one that the observer wanted.
+  /// True if this process has made steps since its last checkpoint, if any.
   bool lacks_checkpoint() const {
     const bool written = last_checkpoint_ && last_checkpoint_->step == step;
     return options_.write_files && step > first_step_ && !written;
@@ -232,16 +232,16 @@ RunStatus Trainer::Impl::train_loop() {
     const std::optional<Error> damage = launcher_.prepare(step, count);
     windows_.rows_ready(stream_);
     decision = decide(context_, clock_, best_, observer_, damage.has_value());
+    if (decision.checkpoint_now && !decision.end && lacks_checkpoint()) {
+      checkpoint();
+      continue;
+    }
     if (decision.damaged && count > 1) {
       damage_ahead = true;  // trains up to the damaged step
       continue;
     }
     if (decision.damaged) end_damaged(context_, step, damage, save_progress());
     if (decision.end) break;
-    if (decision.checkpoint_now && lacks_checkpoint()) {
-      checkpoint();
-      continue;
-    }
     launcher_.launch(runner_, step, count);
     windows_.launched(stream_);
     step += count;

@@ -7,8 +7,9 @@
 
 namespace wellspring {
 
-/// Bytes that are certainly more than the caches of a device hold: on the CPU, twice the last-level cache
-/// that the processor reports. A virtual machine reports the cache of its host, of which it has a part.
+/// Bytes meant to exceed a device's caches: 256 MiB on a GPU; on a CPU, twice the last-level cache
+/// that the system reports, and at least 64 MiB. A virtual machine reports the cache of its host,
+/// of which it has a part.
 std::size_t beyond_caches(Device device);
 
 }  // namespace wellspring

@@ -137,7 +137,8 @@ GraphNode kernel_node(cudaGraphNode_t node) {
 
 int count(cudaGraph_t graph, GraphCensus& census);
 
-/// Returns the number of nodes that run one after another: that of a child graph is its longest path.
+/// Adds a node. Returns its length on a path: 1, 0 for an empty node, or the longest path of a child
+/// graph.
 int count_node(cudaGraphNode_t node, GraphCensus& census) {
   cudaGraphNodeType type{};
   WS_CUDA_CHECK(cudaGraphNodeGetType(node, &type));

@@ -57,7 +57,7 @@ def _wait_for_pytorch():
 
 
 def _runner(clock, synchronise, batches, step, ahead, each=1):
-    """A function that times a number of steps, of the mean over `each` batches. Before them, `ahead` batches that were
+    """Returns a function that times steps; the time of a step is the mean over `each` batches. Before them, `ahead` batches that were
     loaded in the meantime are used up without a step: during a step, a loader that is nearly as fast would load others,
     which would hide that it is slower."""
 

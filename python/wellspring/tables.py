@@ -62,7 +62,10 @@ def to_pandas(batch, generator=None, *, rows=None):
         elif array.ndim == 2 and name not in _PICTURES:
             prefix = "" if name == "x" else f"{name}."
             names = _names(name, array.shape[1], generator, "x" if name == "x" else "")
-            columns.update((prefix + column, array[:, i]) for i, column in enumerate(names))
+            for i, column in enumerate(names):
+                if prefix + column in columns:
+                    raise _core.ConfigError(f"two columns are called '{prefix + column}'\n  leave generator out")
+                columns[prefix + column] = array[:, i]
     return pandas.DataFrame(columns, index=pandas.RangeIndex(len(x), name="sample"))
 
 

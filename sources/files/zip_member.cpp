@@ -37,7 +37,7 @@ bool inflate_to(std::vector<std::uint8_t>& bytes, std::vector<std::uint8_t>& pac
 void read_zip_member(const InputFile& archive, const ZipEntry& entry, const std::string& location,
                      std::vector<std::uint8_t>& bytes, std::uint64_t most) {
   constexpr std::uint64_t kMostInflation = 1032;  // per byte, at most (zlib.net/zlib_tech.html)
-  // An image of 256 megapixels at a byte each, and more than cameras make.
+  // Larger than any camera's file: 256 megapixels at a byte each.
   constexpr std::uint64_t kMostDecompressed = std::uint64_t{256} << 20;
   const std::uint64_t begin = zip_content(archive, entry);
   const bool stored = entry.method == zip::kStored;

@@ -255,7 +255,7 @@ TEST(Ladder, FlagsClocksThatDisagree) {
 
 TEST(Ladder, NamesTheBusyShareOfItsDevice) {
   const auto busy = [](double threads, double processor) {
-    const Rung rung{.name = "a", .threads = threads, .run = [processor](auto n) {
+    const Rung rung{.name = "a", .processors = threads, .run = [processor](auto n) {
                       const auto count = static_cast<double>(n);
                       return StepTimes{std::vector<double>(static_cast<std::size_t>(n), 1),
                                        std::vector<double>(static_cast<std::size_t>(n), 0.25),

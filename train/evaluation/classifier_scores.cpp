@@ -235,9 +235,10 @@ void ClassifierScores::keep(std::span<const float> logits, const PredictedRows& 
       present_.data()[k * samples + at] = target[k] > 0.5f;
     }
   } else {
-    const LogOdds odds(logits);
+    std::optional<LogOdds> odds;
+    if (!head_.is_binary()) odds.emplace(logits);
     for (std::size_t k = 0; k < classes_; ++k)
-      odds_.data()[k * samples + at] = head_.is_binary() ? logits[k] : odds.of(k);
+      odds_.data()[k * samples + at] = odds ? odds->of(k) : logits[k];
     labels_.data()[at] = static_cast<std::int32_t>(label);
   }
   row_weights_.data()[at] = rows.truth.weight[row];

@@ -37,7 +37,7 @@ struct Init {
   /// Initialisation of the bias of a layer with these weights and `fan_in` inputs per output:
   /// torch_default has the bounds of the weights, all others are 0.
   Init bias(std::int64_t fan_in) const;
-  /// "variance 2 / inputs", for `wellspring describe`.
+  /// "normal, variance 2 / inputs", for `wellspring describe`.
   std::string to_string() const;
   friend constexpr bool operator==(const Init&, const Init&) = default;
 };

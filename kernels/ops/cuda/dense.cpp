@@ -62,8 +62,8 @@ class Product {
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
-  /// The attributes of the chosen algorithm, and the library's version: equal texts mean equal
-  /// bits. An attribute that the library does not tell is "?", because the text only informs.
+  /// The attributes of the chosen algorithm, and the library's version, for the digest of a run's
+  /// plans. An attribute that the library does not report is "?".
   std::string algorithm() const {
     std::string text = fmt::format("cuBLASLt {}", cublas_lt().cublasLtGetVersion());
     const auto add = [&](const char* name, cublasLtMatmulAlgoConfigAttributes_t attribute,
