@@ -8,8 +8,8 @@
 namespace wellspring {
 
 /// Bytes meant to exceed a device's caches: 256 MiB on a GPU; on a CPU, twice the last-level cache
-/// that the system reports, and at least 64 MiB. A virtual machine reports the cache of its host,
-/// of which it has a part.
+/// that the system reports, and at least 64 MiB. A virtual machine reports the whole cache of its
+/// host.
 std::size_t beyond_caches(Device device);
 
 }  // namespace wellspring
