@@ -58,6 +58,7 @@ DiagnosisReport measure(const DiagnoseArguments& options, RunConfig config) {
   LadderLimits rest;
   rest.part = 0.2;
   rest.seconds = rest.part * seconds;
+  rest.at_least_one_turn = true;
   DiagnosisReport report;
   report.ladder = measure_ladder(training.rungs(), limits);
   report.diagnosis = diagnose(report.ladder);

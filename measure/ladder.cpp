@@ -55,12 +55,15 @@ struct Measured {
     return sum(rung.run(count).steps) / static_cast<double>(count);
   }
   void warm_up(double window) {
-    double before = seconds_per_step(1);
+    // Never fewer steps than before: with batches that are ready, the first steps are the fastest.
+    std::int64_t count = 1;
+    double before = seconds_per_step(count);
     for (int i = 1; i < kMostWarmUps; ++i) {
       stop_if_interrupted();
       steps = static_cast<std::int64_t>(
           std::clamp(std::ceil(window / std::max(before, 1e-7)), 1.0, kMostSteps));
-      const double now = seconds_per_step(std::max<std::int64_t>(1, steps / 4));
+      count = std::max(count, steps / 4);
+      const double now = seconds_per_step(count);
       const bool warm = std::abs(now - before) <= kWarm * now;
       before = now;
       if (warm) break;
@@ -133,7 +136,7 @@ Ladder measure_ladder(const std::vector<Rung>& rungs, const LadderLimits& limits
   const auto rung_count = static_cast<double>(rungs.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].warm_up(limits.window);
-    if (passed() <= limits.seconds) continue;
+    if (passed() <= limits.seconds || limits.at_least_one_turn) continue;
     const double of_all = passed() * rung_count / static_cast<double>(i + 1);
     fail(ErrorKind::config, {fmt::format("the time limit of {} was reached before the first turn",
                                          human_duration(limits.seconds)),

@@ -39,6 +39,9 @@ struct LadderLimits {
   double part = 1;                    ///< share of that time that `seconds` is
   double tight = 0.02;     ///< width of an interval, relative to its median, that ends the turns
   std::uint64_t seed = 1;  ///< order of the rungs in each turn
+  /// Measures a turn, without intervals, even if the warm-up takes all the time: a report must not
+  /// be lost for its last part.
+  bool at_least_one_turn = false;
   std::function<double()> clock = {};  ///< seconds; default: a steady clock
 };
 
@@ -80,7 +83,7 @@ struct Ladder {
 
 /// Warms up each rung until two windows agree, then measures all of them alternately, in a random
 /// order, until every interval is tight or the time runs out. Errors (config): the time runs out
-/// before the first turn; Interrupted after a signal.
+/// before the first turn, without `at_least_one_turn`; Interrupted after a signal.
 Ladder measure_ladder(const std::vector<Rung>& rungs, const LadderLimits& limits = {});
 
 /// Waits, at most a second, until this process and the processes that this thread has started are

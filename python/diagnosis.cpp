@@ -27,7 +27,7 @@ constexpr double kOfTests = 0.2;  ///< share of the time that tests of causes ma
 /// Measures without the GIL and takes it only to call Python, whose exceptions end the measurement.
 /// The arguments keep the functions alive: copies of handles do not count references.
 Ladder measure(const std::vector<RungArguments>& arguments, double seconds, double part,
-               nb::handle clock, double window = LadderLimits{}.window) {
+               nb::handle clock, LadderLimits limits = {}) {
   std::vector<Rung> rungs;
   for (const auto& [name, stage, samples, apart, function] : arguments) {
     Rung& rung = rungs.emplace_back(Rung{name, stage, samples});
@@ -40,10 +40,8 @@ Ladder measure(const std::vector<RungArguments>& arguments, double seconds, doub
       return StepTimes{std::move(each), std::move(waits), wall, processor};
     };
   }
-  LadderLimits limits;
   limits.seconds = part * seconds;
   limits.part = part;
-  limits.window = window;
   limits.option = "seconds=";
   limits.clock = [clock] {
     const nb::gil_scoped_acquire acquire;
@@ -69,8 +67,10 @@ std::vector<Counterfactual> test_causes(const std::vector<Cause>& causes,
     tried.push_back(one);
   }
   if (tried.empty()) return tried;
-  constexpr double kWindow = 0.1;  // seconds; enough turns for intervals
-  const Ladder ladder = measure(rungs, seconds, kOfTests, clock, kWindow);
+  LadderLimits limits;
+  limits.window = 0.1;  // enough turns for intervals
+  limits.at_least_one_turn = true;
+  const Ladder ladder = measure(rungs, seconds, kOfTests, clock, limits);
   for (std::size_t i = 0; i < tried.size(); ++i) {
     tried[i].gain = ladder.rungs[i + 1].share;
     tried[i].interval = ladder.rungs[i + 1].share_interval;

@@ -15,7 +15,7 @@ enum class InputBound : std::uint8_t { not_bound, moderately, highly, inconclusi
 inline constexpr double kModerately = 0.05, kHighly = 0.20;
 
 /// `lost`: interval of the share of the rate, or of the time, that data cost. Inconclusive if there is
-/// none, or if it contains a limit.
+/// none, if it contains a limit, or if all of it is below -5 %.
 InputBound judge_input(const std::optional<Interval>& lost);
 
 /// "NOT input-bound", "INCONCLUSIVE: between not and moderately input-bound". `what`: the values of

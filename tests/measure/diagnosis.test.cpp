@@ -221,20 +221,53 @@ TEST(Diagnosis, SaysBetweenWhichVerdictsItIsOpen) {
   EXPECT_EQ(verdict_text(open), "INCONCLUSIVE: between not and moderately input-bound");
 }
 
+/// A step takes a second.
+Rung slow_rung() {
+  return {.name = "a", .run = [](auto n) {
+            return StepTimes{std::vector<double>(static_cast<std::size_t>(n), 1),
+                             std::vector<double>(static_cast<std::size_t>(n), 0), 1};
+          }};
+}
+
 TEST(Ladder, RefusesATimeLimitThatTheWarmUpExceeds) {
   double now = 0;
   LadderLimits limits;
   limits.seconds = 0.5;
   limits.clock = [&] { return now += 1; };
-  const Rung rung{.name = "a", .run = [](auto n) {
-                    return StepTimes{std::vector<double>(static_cast<std::size_t>(n), 1),
-                                     std::vector<double>(static_cast<std::size_t>(n), 0), 1};
-                  }};
+  const Rung rung = slow_rung();
   expect_parts(message_of(ErrorKind::config,
                           [&] {
                             measure_ladder({rung, rung}, limits);
                           }),
                {"time limit of 500 ms", "before the first turn", "1 of 2 rungs", "--seconds"});
+}
+
+TEST(Ladder, MeasuresATurnAfterTheTimeLimitIfAsked) {
+  double now = 0;
+  LadderLimits limits;
+  limits.seconds = 0.5;
+  limits.clock = [&] { return now += 1; };
+  limits.at_least_one_turn = true;
+  const Rung rung = slow_rung();
+  const Ladder ladder = measure_ladder({rung, rung}, limits);
+  EXPECT_EQ(ladder.turns(), 1);
+  EXPECT_FALSE(ladder.configured().interval);
+}
+
+// Half of the first steps of each call are fast, as with batches that were loaded ahead.
+TEST(Ladder, WarmsUpALoaderWhoseFirstBatchesAreReady) {
+  LadderLimits limits;
+  limits.seconds = 1e-9;
+  limits.at_least_one_turn = true;
+  int calls = 0;
+  const Rung rung{.name = "a", .run = [&](auto n) {
+                    ++calls;
+                    std::vector<double> times(static_cast<std::size_t>(n), 0.05);
+                    times.front() = 0.025;
+                    return StepTimes{times, std::vector<double>(times.size(), 0), 1};
+                  }};
+  measure_ladder({rung}, limits);
+  EXPECT_LE(calls, 5);
 }
 
 TEST(Ladder, FlagsClocksThatDisagree) {

@@ -17,6 +17,9 @@ TEST(InputBound, FollowsFromTheIntervalOfTheLostShare) {
   EXPECT_EQ(text(Interval{0.2, 0.9}), "HIGHLY input-bound");
   EXPECT_EQ(text(Interval{0.04, 0.06}), "INCONCLUSIVE: between not and moderately input-bound");
   EXPECT_EQ(text(Interval{0.04, 0.3}), "INCONCLUSIVE: between not and highly input-bound");
+  EXPECT_EQ(text(Interval{-0.4, 0.03}), "NOT input-bound");
+  EXPECT_EQ(text(Interval{-0.4, -0.06}),
+            "INCONCLUSIVE: steps with data were faster than steps without");
   EXPECT_EQ(text({}), "INCONCLUSIVE: an interval needs 6 turns");
 }
 
