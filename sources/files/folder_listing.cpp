@@ -22,6 +22,13 @@ struct FolderId {
   friend bool operator==(const FolderId&, const FolderId&) = default;
 };
 
+/// Needs a system call for links only, if the file system lists types with names.
+fs::file_type type_of(const fs::directory_entry& entry, std::error_code& error) {
+  if (entry.is_regular_file(error)) return fs::file_type::regular;
+  if (entry.is_directory(error)) return fs::file_type::directory;
+  return entry.status(error).type();
+}
+
 class Lister {
  public:
   Lister(const fs::path& root, const std::function<void(std::int64_t)>& watch)
@@ -48,7 +55,8 @@ class Lister {
               [](const auto& a, const auto& b) { return a.path().native() < b.path().native(); });
     for (const fs::directory_entry& found : entries) {
       stop_if_interrupted();
-      const std::string name = found.path().filename().string();
+      const std::string& whole = found.path().native();
+      const std::string name = whole.substr(whole.rfind('/') + 1);
       visit(found, folder.empty() ? name : folder + "/" + name);
     }
     above_.pop_back();
@@ -60,7 +68,7 @@ class Lister {
   void visit(const fs::directory_entry& entry, const std::string& path) {
     std::error_code error;
     const bool link = entry.is_symlink(error);
-    const fs::file_type type = entry.status(error).type();
+    const fs::file_type type = type_of(entry, error);
     if (type == fs::file_type::directory) {
       if (link && leads_upwards(entry.path())) {
         add(path, Trouble::folder_loop, "a link to a folder that contains it",
