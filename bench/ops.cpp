@@ -1,14 +1,16 @@
 // Rates of network operations. Convolutions and attention are compared with a large matrix product, other
-// operations with a copy of the same number of bytes.
+// operations with a copy of the same number of bytes. Also the cost of a trace that is off.
 #include "kernels/ops/ops.h"
 
 #include "bench/large_product.h"
 #include "bench/measure.h"
+#include "core/measure/trace.h"
 #include "kernels/ops/attention.h"
 #include "kernels/random/random_memory.h"
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -140,6 +142,23 @@ void bench_group_norm(Report& report, const Filter& filter, std::int64_t batch, 
           {"a copy of the same size", traffic.work(work)});
 }
 
+/// The cost of a trace that is off. scripts/trace-overhead makes it a share of a training step.
+void bench_span(Report& report, const Filter& filter) {
+  constexpr const char* kName = "trace span, nothing recorded";
+  if (!filter.matches(kName) || Trace::on()) return;
+  constexpr int kSpans = 1000;
+  const auto spans = [] {
+    for (int i = 0; i < kSpans; ++i) {
+      const TraceSpan span(stages::kStep, i);
+    }
+  };
+  const auto times = [] {
+    for (int i = 0; i < kSpans; ++i) static_cast<void>(std::chrono::steady_clock::now());
+  };
+  report.add(compare(kName, "spans/s", {spans, kSpans}, {"reading the clock", {times, kSpans}},
+                     report.repeats));
+}
+
 }  // namespace
 
 void bench_ops(Report& report, const Filter& filter) {
@@ -160,6 +179,7 @@ void bench_ops(Report& report, const Filter& filter) {
   bench_group_norm(report, filter, batch, 16, 64);
   // Larger than any cache: 256 MiB of bf16, 64 MiB of f32.
   bench_group_norm(report, filter, report.device.is_cuda() ? 8192 : 1024, 16, 64);
+  bench_span(report, filter);
 }
 
 }  // namespace wellspring::bench

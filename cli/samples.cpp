@@ -166,6 +166,7 @@ std::unique_ptr<SampleReader> open_rows(const SampleOptions& options,
     settings.push_back(parse_setting(text, "resize=64"));
   DatasetRequest request = dataset_request(options.what, settings, {"command line"});
   request.threads = options.threads.value_or(0);
+  request.finite = options.finite;
   auto rows = std::make_unique<DatasetReader>(request, options.first.value_or(0), options.count);
   const std::uint64_t most = options.count ? 0 : count(rows->layout().kind);
   if (most > 0) rows->limit(most);

@@ -21,6 +21,7 @@ struct SampleOptions {
   std::vector<std::string> settings;  ///< "key=value"
   std::optional<std::uint64_t> count;
   bool plane = false;  ///< with the dense labels
+  bool finite = true;  ///< see DatasetRequest
   std::string out;     ///< a file to write; must differ from all files read
   // Generators only.
   std::optional<std::uint64_t> first, seed;

@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,11 +29,19 @@ struct StatsArguments {
   bool json = false;
 };
 
+bool is_finite(const DataProfile& profile) {
+  return std::ranges::all_of(profile.sources, [](const SourceProfile& source) {
+    return std::ranges::all_of(source.columns,
+                               [](const ColumnProfile& column) { return column.not_finite == 0; });
+  });
+}
+
 /// A sheet of images, or histograms of events by class. None for latents from a file, whose number is
-/// fixed.
-std::vector<ReportPicture> pictures(const StatsArguments& options, std::uint64_t count) {
+/// fixed, and for values that are not finite, which have no place in a histogram.
+std::vector<ReportPicture> pictures(const StatsArguments& options, std::uint64_t count,
+                                    const DataProfile& profile) {
   constexpr std::uint64_t kImages = 36;
-  if (options.samples.latents) return {};
+  if (options.samples.latents || !is_finite(profile)) return {};
   SampleOptions shown = options.samples;
   shown.out = options.html;
   shown.count = count;
@@ -52,6 +61,7 @@ int run(const StatsArguments& options) {
   if (options.against) stored = read_profile(*options.against);
   SampleOptions samples = options.samples;
   samples.out = options.out;
+  samples.finite = false;
   const auto reader = open_samples(samples, usual_profile_samples);
   for (const std::string& path : {options.out, options.html})
     if (!path.empty()) require_creatable(path);
@@ -66,8 +76,8 @@ int run(const StatsArguments& options) {
   json["identity"] = reader->identity();
   write_output(options.out, json.dump(2, ' ', /*ensure_ascii=*/true) + "\n");
   if (!options.html.empty())
-    write_output(options.html,
-                 to_html(profile, drift ? &*drift : nullptr, pictures(options, reader->count())));
+    write_output(options.html, to_html(profile, drift ? &*drift : nullptr,
+                                       pictures(options, reader->count(), profile)));
   if (drift) json["drift"] = to_json(*drift);
   if (options.json)
     tell(stdout, "{}\n", json.dump(2, ' ', /*ensure_ascii=*/true));

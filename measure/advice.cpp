@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <utility>
 
@@ -75,6 +76,37 @@ std::vector<std::string> remedies_of(const DiagnosisReport& report, const std::s
   return {"use smaller rows (data.size, data.channels)"};
 }
 
+bool has_file_stage(const std::string& stage) {
+  constexpr std::array kStages = {"copying", "decoding", "reading"};
+  return std::ranges::any_of(
+      kStages, [&](const char* name) { return stage.find(name) != std::string::npos; });
+}
+
+/// Rows that are made on the device are neither read, decoded nor copied. The rung above these
+/// stages bounds the gain. nullopt: none of them is a confirmed cause.
+std::optional<Remedy> generated(const DiagnosisReport& report) {
+  if (report.sources.empty() ||
+      std::ranges::none_of(report.diagnosis.causes, [](const Cause& cause) {
+        return cause.confirmed && has_file_stage(cause.stage);
+      }))
+    return std::nullopt;
+  const RungResult& configured = report.ladder.configured();
+  const RungResult* above = &configured;
+  for (const RungResult& rung : report.ladder.rungs) {
+    if (rung.apart || has_file_stage(rung.stage)) break;
+    above = &rung;
+  }
+  if (above == &configured) return std::nullopt;
+  const double gain = above->samples_per_second() / configured.samples_per_second();
+  return Remedy{
+      gain, fmt::format("generate the samples on the device, if a generator can replace the files "
+                        "(device memory for a batch, {}; no storage): wellspring list generators; "
+                        "expect up to {:.2f} times the rate, {} samples/s, less the time of "
+                        "generation (wellspring bench generators)",
+                        human_bytes(static_cast<std::uint64_t>(configured.bytes)), gain,
+                        human_count(above->samples_per_second()))};
+}
+
 /// The best setting of a sweep, unless it is the configuration.
 std::optional<Remedy> swept(const Ladder& sweep) {
   const RungResult &best = best_of_sweep(sweep), &configured = sweep.rungs.front();
@@ -103,6 +135,7 @@ std::vector<std::string> advice(const DiagnosisReport& report) {
                                    cause.stage, remedy, cause.gain,
                                    human_count(configured.samples_per_second() * cause.gain))});
   }
+  if (auto remedy = generated(report)) remedies.push_back(std::move(*remedy));
   for (const Counterfactual& tried : report.tried)
     if (tried.helps())
       remedies.push_back(

@@ -35,8 +35,8 @@ struct DiagnosisReport {
   std::vector<std::string> notes;
 };
 
-/// Remedies of confirmed causes, with expected gain and memory; then of cold files, and what a sweep has
-/// found.
+/// Remedies of confirmed causes, with expected gain and memory; then generation on the device, cold
+/// files, and what a sweep has found. The largest gain comes first.
 std::vector<std::string> advice(const DiagnosisReport& report);
 /// The rung of a sweep with the most samples per second whose interval is above that of the
 /// configuration; otherwise the configuration.

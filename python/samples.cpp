@@ -78,8 +78,9 @@ struct OpenedSamples {
 OpenedSamples open_rows(const std::string& path, const Parameters& keys, std::uint64_t first,
                         const std::optional<std::uint64_t>& count, NoCount without) {
   const ConfigLocation place{"data set"};
-  auto rows = std::make_unique<DatasetReader>(
-      dataset_request(path, settings_of(keys, place), place), first, count);
+  DatasetRequest request = dataset_request(path, settings_of(keys, place), place);
+  request.finite = without != NoCount::usual_for_profiles;
+  auto rows = std::make_unique<DatasetReader>(request, first, count);
   limit(*rows, count, without);
   return {std::move(rows), {path}};
 }

@@ -3,7 +3,7 @@
 The images are drawn by `wellspring export dead_leaves` and stored as JPEG files (quality 90) in folders, as WebDataset
 shards of these files, as one .npy array and as one HDF5 array with a chunk per image (8 bits, not compressed). Each
 loader reads them in random order (shards: in random order within a buffer of 1,000) and makes batches of f32 pixels.
-PyTorch tries 0 workers, one per processor, and two per processor. If NVIDIA DALI is installed (nvidia-dali-cuda130), its
+PyTorch tries 0 workers, one per processor, and two per processor. If NVIDIA DALI is installed (requirements-dali.txt), its
 CPU pipeline reads the JPEG folder, too, with a thread per processor.
 
     python bench/peers/load.py WELLSPRING [--images 2000] [--side 224] [--batch 64] [--seconds 5] [--turns 3]
@@ -31,8 +31,8 @@ from torchvision.transforms import functional
 
 try:
     from nvidia import dali
-except ImportError:  # it is large, and one format alone is compared with it
-    dali = None
+except (ImportError, OSError) as error:  # OSError: a library that it needs
+    dali, no_dali = None, str(error)
 
 
 def write(program, folder, images, side):
@@ -154,19 +154,24 @@ data:
 model: {{name: cnn}}
 train: {{batch: {arguments.batch}, steps: 1000000}}
 """)
-        ours, theirs, dalis = [], {count: [] for count in workers}, []
+        ours, theirs, dalis, dali_failed = [], {count: [] for count in workers}, [], ""
         for _ in range(arguments.turns):
             ours.append(our_rate(arguments.wellspring, config, arguments.seconds))
             for count in workers:
                 theirs[count].append(torch_rate(dataset, options, arguments.batch, count, arguments.seconds))
-            if dali and name == "JPEG folder":
-                dalis.append(dali_rate(folder, arguments.batch, arguments.seconds))
+            if dali and name == "JPEG folder" and not dali_failed:
+                try:
+                    dalis.append(dali_rate(folder, arguments.batch, arguments.seconds))
+                except Exception as error:  # one of many rows: the others go on
+                    dali_failed = (str(error).strip() or type(error).__name__).splitlines()[0]
         best = max(workers, key=lambda count: statistics.median(theirs[count]))
         rows.append({
             "format": name, "wellspring": summary(ours), "pytorch": {"workers": best, **summary(theirs[best])},
             "ratio": round(statistics.median(a / b for a, b in zip(ours, theirs[best])), 2),
         })  # fmt: skip
-        if dalis:
+        if dali_failed:
+            rows[-1]["dali_failed"] = dali_failed
+        elif dalis:
             rows[-1]["dali"] = {"version": dali.__version__, **summary(dalis)}
             rows[-1]["dali"]["ratio"] = round(statistics.median(a / b for a, b in zip(ours, dalis)), 2)
     return rows
@@ -191,6 +196,7 @@ def main():
         "work": f"{arguments.images} images {arguments.side}x{arguments.side}x3, batches of {arguments.batch}, f32",
         "processors": len(os.sched_getaffinity(0)),
         "versions": {"torch": torch.__version__, "h5py": h5py.__version__, "webdataset": webdataset.__version__},
+        **({} if dali else {"no_dali": no_dali}),
         "rows": rows,
     }, indent=2))  # fmt: skip
 

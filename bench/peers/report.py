@@ -1,7 +1,9 @@
 """Writes the results of bench/peers/compare as one page, peers-MACHINE.md, and prints it.
 
-    python bench/peers/report.py FOLDER OUT     FOLDER: wellspring.json, steps.json, jax.json, generate-SIDE.json and
-                                                load.json; OUT: folder of the page
+    python bench/peers/report.py FOLDER OUT     FOLDER: wellspring-SIDE.json, steps.json, jax-SIDE.json,
+                                                generate-SIDE.json, load.json and training.json; OUT: folder of the page
+
+A part that is missing is named on the page, except wellspring-032.json, which describes the machine.
 """
 
 import json
@@ -17,113 +19,170 @@ def table(heads, rows):
 
 
 def count(rate):
-    return f"{rate:,.0f}"
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
 
 
 def spread(run):
     return f"{count(run['images_per_second'])} ({count(run['lowest'])} to {count(run['highest'])})"
 
 
-def steps(seen):
+def counted(number, what):
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def step_rows(seen):
     """Training steps on a resident batch."""
     for row in seen["rows"]:
         work = f"{row['network']}, {row['side']}x{row['side']}, batch {row['batch']}, {row['precision']}"
-        theirs = row["pytorch"]
-        threads = f"{theirs['threads']} thread{'s' if theirs['threads'] > 1 else ''}"
-        yield work, f"{spread(theirs)}, {threads}", spread(row["wellspring"]), f"{row['ratio']:.2f}"
+        eager, compiled = row["eager"], row["compiled"]
+        both = [f"{spread(eager)}, {counted(eager['threads'], 'thread')}",
+                f"{spread(compiled)}, {counted(compiled['threads'], 'thread')}" if "threads" in compiled else "-"]
+        best = row["pytorch"]["kind"] == "compiled"
+        both[best] = f"**{both[best]}**"
+        yield work, *both, spread(row["wellspring"]), f"{row['ratio']:.2f}"
 
 
-def steps_of_jax(read):
+def not_compiled(seen):
+    reasons = {row["compiled"]["why"] for row in seen["rows"] if "why" in row["compiled"]}
+    return "".join(f"\ntorch.compile does not work here: {reason}.\n" for reason in sorted(reasons))
+
+
+def jax_rows(theirs, ours):
     """The step of three convolutions on a resident batch, and with newly drawn images."""
-    seen = read("jax")
-    row = next(row for row in read("wellspring")["rows"] if row["name"].startswith("three convolutions"))
-    for batch, ours in ("resident", row["ceiling"]["rate"]), ("generating", row["rate"]):
-        rate = seen[batch]["images_per_second"]
+    row = next(row for row in ours["rows"] if row["name"].startswith("three convolutions"))
+    for batch, rate in ("resident", row["ceiling"]["rate"]), ("generating", row["rate"]):
+        peer = theirs[batch]["images_per_second"]
         drawn = "drawn in the step" if batch == "generating" else "resident"
-        yield f"three convolutions, {drawn}", count(rate), count(ours), f"{ours / rate:.2f}"
+        work = f"{theirs['side']}x{theirs['side']}, batch {theirs['batch']}, {drawn}"
+        yield work, count(peer), count(rate), f"{rate / peer:.2f}"
 
 
-def drawing(seen):
+def drawing_rows(seen):
     ours = seen["wellspring"]
     for peer in seen["peers"]:
         ratio = ours["images_per_second"] / peer["images_per_second"]
         yield f"{peer['peer']} {peer['version']}", spread(peer), spread(ours), f"{ratio:.2f}"
 
 
-def loading(seen):
+def loading_rows(seen):
     for row in seen["rows"]:
         theirs = row["pytorch"]
-        yield row["format"], f"{spread(theirs)}, {theirs['workers']} workers", spread(row["wellspring"]), f"{row['ratio']:.2f}"
+        rate = f"{spread(theirs)}, {counted(theirs['workers'], 'worker')}"
+        yield row["format"], rate, spread(row["wellspring"]), f"{row['ratio']:.2f}"
 
 
-def training(seen):
+def training_rows(seen):
     for row in seen["rows"]:
-        yield row["images"], row["by"], count(row["images_per_second"]), f"{row['accuracy']:.1%}"
-
-
-NO_FFCV = "FFCV 1.0.2 is missing: pip builds it from source, which needs the headers of OpenCV 4."
+        yield row["images"], row["by"], spread(row), f"{row['accuracy']:.1%}"
 
 
 def other_loaders(seen):
     """The lines below the table of loaders."""
-    text = NO_FFCV
+    lines = ["FFCV 1.0.2 is missing: pip builds it from source, which needs the headers of OpenCV 4."]
+    if "no_dali" in seen:
+        lines.append(f"DALI is missing ({seen['no_dali']}): bench/peers/requirements-dali.txt installs it.")
     for row in seen["rows"]:
         if theirs := row.get("dali"):
-            text += f" DALI {theirs['version']} on the CPU, {row['format']}: {spread(theirs)}, ratio {theirs['ratio']:.2f}."
-    return text
+            lines.append(f"DALI {theirs['version']} on the CPU, {row['format']}: {spread(theirs)}, ratio "
+                         f"{theirs['ratio']:.2f}.")
+        if why := row.get("dali_failed"):
+            lines.append(f"DALI does not work here: {why}.")
+    return "\n".join(lines)
 
 
-def page(read, folder):
-    ours, peers, load = read("wellspring"), read("steps"), read("load")
-    text = f"""# Next to PyTorch, JAX, NumPy and Numba
-
-`bench/peers/compare` writes this page. Machine: {ours["machine"]["processor"]}
-({ours["machine"]["instruction_sets"]}), {load["processors"]} processors; commit {ours["commit"]}. Rates are images/s,
-medians with the lowest and highest turn; programs take turns on the same processors.
-
+def steps(read):
+    seen = read("steps")
+    return f"""
 ## Training steps
 
-On a resident batch, next to PyTorch {peers["version"]} (channels_last, its best number of threads; bf16: autocast).
+On a resident batch, next to PyTorch {seen["version"]} (channels_last; bf16: autocast), eagerly with its best number of
+threads and with torch.compile; the ratio is that to the faster one (bold).
 
-{table(("network", "PyTorch", "Wellspring", "ratio"), steps(peers))}
+{table(("network", "eager", "compiled", "Wellspring", "ratio"), step_rows(seen))}
+{not_compiled(seen)}"""
 
-32x32 images, f32, batches of 128, next to JAX {read("jax")["version"]}. The columns were measured one after the other.
 
-{table(("network, batch", "JAX", "Wellspring", "ratio"), steps_of_jax(read))}
+def steps_of_jax(read, sides):
+    theirs = [(read(f"jax-{side}"), read(f"wellspring-{side}")) for side in sides]
+    rows = [row for pair in theirs for row in jax_rows(*pair)]
+    return f"""
+## Drawing and training in one compiled program
+
+Three convolutions, f32, next to JAX {theirs[0][0]["version"]}, which compiles drawing and step into one program. The
+columns were measured one after the other.
+
+{table(("images", "JAX", "Wellspring", "ratio"), rows)}
 """
-    for path in sorted(folder.glob("generate-*.json")):
-        seen = json.loads(path.read_text())
-        text += f"\n## Drawing images\n\n{seen['work']}.\n\n"
-        text += table(("peer", "peer's rate", "Wellspring", "ratio"), drawing(seen)) + "\n"
-        text += "".join(f"\n{name} is missing: {why}.\n" for name, why in seen["absent"].items())
-    text += f"""
+
+
+def drawing(read, side):
+    seen = read(f"generate-{side}")
+    absent = "".join(f"\n{name} is missing: {why}.\n" for name, why in seen["absent"].items())
+    return f"""
+## Drawing images of {int(side)} pixels
+
+{seen["work"]}.
+
+{table(("peer", "peer's rate", "Wellspring", "ratio"), drawing_rows(seen))}
+{absent}"""
+
+
+def loading(read):
+    seen = read("load")
+    versions = seen["versions"]
+    return f"""
 ## Loading files
 
-{load["work"]}, in random order, from the page cache; PyTorch {load["versions"]["torch"]} with its best number of workers,
-webdataset {load["versions"]["webdataset"]}, h5py {load["versions"]["h5py"]}.
+{seen["work"]}, in random order, from the page cache; PyTorch {versions["torch"]} with its best
+number of workers, webdataset {versions["webdataset"]}, h5py {versions["h5py"]}.
 
-{table(("format", "DataLoader", "Wellspring", "ratio"), loading(load))}
+{table(("format", "DataLoader", "Wellspring", "ratio"), loading_rows(seen))}
 
-{other_loaders(load)}
+{other_loaders(seen)}
 """
-    if (folder / "training.json").exists():
-        seen = read("training")
-        text += f"""
+
+
+def training(read):
+    seen = read("training")
+    absent = "".join(f"\n{way} is missing: {why}.\n" for way, why in seen["absent"].items())
+    return f"""
 ## Training in PyTorch
 
-{seen["work"]}; PyTorch {seen["version"]}, one turn.
+{seen["work"]}.
+PyTorch {seen["version"]}; {counted(seen["turns"], "turn")}.
 
-{table(("images", "made by", "images/s", "accuracy"), training(seen))}
+{table(("images", "made by", "images/s", "accuracy"), training_rows(seen))}
+{absent}"""
+
+
+def page(read):
+    ours = read("wellspring-032")
+    machine = ours["machine"]
+    text = f"""# Next to PyTorch, JAX, NumPy and Numba
+
+`bench/peers/compare` writes this page. Machine: {machine["processor"]}
+({machine["instruction_sets"]}), {machine["threads"]} processors; commit {ours["commit"]}. Rates are images/s,
+medians with the lowest and highest turn; programs take turns on the same processors.
 """
+    parts = {"Training steps": steps, "JAX": lambda read: steps_of_jax(read, ("032", "224")),
+             "Drawing, 32 pixels": lambda read: drawing(read, "032"),
+             "Drawing, 224 pixels": lambda read: drawing(read, "224"), "Loading files": loading,
+             "Training in PyTorch": training}  # fmt: skip
+    for name, write in parts.items():
+        try:
+            text += write(read)
+        except (FileNotFoundError, json.JSONDecodeError):
+            text += f"\n{name}: not measured.\n"
     return text
 
 
 def main():
     folder, out = map(pathlib.Path, sys.argv[1:])
-    text = page(lambda name: json.loads((folder / f"{name}.json").read_text()), folder)
-    machine = json.loads((folder / "wellspring.json").read_text())["machine"]["processor"]
-    processors = json.loads((folder / "load.json").read_text())["processors"]
-    name = re.sub("[^a-z0-9]+", "-", f"{machine} {processors} cores".lower()).strip("-")
+    text = page(lambda name: json.loads((folder / f"{name}.json").read_text()))
+    machine = json.loads((folder / "wellspring-032.json").read_text())["machine"]
+    widest = next((name for name in ("avx512f", "avx2") if name in machine["instruction_sets"].split()), "")
+    name = f"{machine['processor']} {widest} {counted(machine['threads'], 'core')}".lower()
+    name = re.sub("[^a-z0-9]+", "-", name).strip("-")
     (out / f"peers-{name}.md").write_text(text)
     print(text, end="")
 

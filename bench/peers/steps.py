@@ -1,12 +1,15 @@
 """Training steps on a CPU in PyTorch and in `wellspring bench train`, alternately, on a resident batch.
 
 Both train the same networks with SGD and momentum. PyTorch uses channels_last and the fastest of several numbers of
-threads; in bf16 it uses autocast, with weights in f32. Wellspring stores weights and activations in bf16.
+threads, eagerly and with torch.compile (with the number of threads that is the fastest eagerly); in bf16 it uses autocast,
+with weights in f32. Wellspring stores weights and activations in bf16. If a step of PyTorch takes more than --seconds,
+only one number of threads is measured; no turn begins when a row has taken --row-seconds.
 
     python bench/peers/steps.py WELLSPRING [--networks NAME,...] [--precisions f32,bf16] [--seconds 5] [--turns 3]
 
-Prints one JSON object: images/s of both for each network and precision, medians and extremes of the turns. Needs torch,
-torchvision and timm.
+Prints one JSON object: images/s of both for each network and precision, medians and extremes of the turns; "compiled" has
+the rate of torch.compile, or the reason why it does not work here (it needs a C++ compiler). Needs torch, torchvision and
+timm.
 """
 
 import argparse
@@ -31,12 +34,18 @@ NETWORKS = {
 NAMES = {"cnn": "three convolutions", "vit_tiny": "vit-tiny, patch 4"}
 
 
+def timed(step):
+    begin = time.perf_counter()
+    step()
+    return time.perf_counter() - begin
+
+
 def torch_rate(step, batch, threads, seconds):
     torch.set_num_threads(threads)
-    for _ in range(2):
-        step()
+    if timed(step) < seconds:
+        step()  # the second step of the warm-up
     steps, begin = 0, time.perf_counter()
-    while (now := time.perf_counter()) < begin + seconds or steps < 3:
+    while (now := time.perf_counter()) < begin + seconds or steps == 0:
         step()
         steps += 1
     return batch * steps / (now - begin)
@@ -48,6 +57,18 @@ def our_rate(program, config, precision):
     subprocess.run([program, "bench", "train", config, "--device", "cpu", f"precision={precision}", "--json", out],
                    check=True, stdout=subprocess.DEVNULL)  # fmt: skip
     return json.loads(out.read_text())["rows"][0]["ceiling"]["rate"]
+
+
+def compiled_or_why(network, batch, side, bf16, threads):
+    """The step with torch.compile, compiled for this number of threads; or the reason why it does not work here."""
+    torch.compiler.reset()  # all steps share one function, and a function is compiled only a few times
+    torch.set_num_threads(threads)
+    try:
+        step = make_step(network, batch, "cpu", True, side, bf16)
+        step()
+        return step, ""
+    except Exception as error:  # the compiler, or what it does not support
+        return None, (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def summary(rates):
@@ -64,18 +85,34 @@ model: {model}
 optimizer: {{kind: sgd, momentum: 0.9, lr: 0.01}}
 train: {{batch: {batch}, steps: 1000000, clip: 0}}
 """)
-    usable = len(os.sched_getaffinity(0))
-    step = make_step(network, batch, "cpu", False, side, precision == "bf16")
-    ours, theirs = [], {threads: [] for threads in sorted({1, usable, 2 * usable})}
-    for _ in range(arguments.turns):
+    end = time.perf_counter() + arguments.row_seconds
+    bf16, usable = precision == "bf16", len(os.sched_getaffinity(0))
+    step = make_step(network, batch, "cpu", False, side, bf16)
+    torch.set_num_threads(usable)
+    counts = [usable] if timed(step) > arguments.seconds else sorted({1, usable, 2 * usable})
+    ours, eager = [], {threads: [] for threads in counts}
+    compiled, compiled_threads, why = [], usable, ""
+    for turn in range(arguments.turns):
+        if turn > 0 and time.perf_counter() > end:
+            break
         ours.append(our_rate(arguments.wellspring, config, precision))
-        for threads, rates in theirs.items():
+        for threads, rates in eager.items():
             rates.append(torch_rate(step, batch, threads, arguments.seconds))
-    best = max(theirs, key=lambda threads: statistics.median(theirs[threads]))
+        if turn == 0:
+            compiled_threads = max(eager, key=lambda threads: eager[threads][0])
+            compiled_step, why = compiled_or_why(network, batch, side, bf16, compiled_threads)
+        if not why:
+            compiled.append(torch_rate(compiled_step, batch, compiled_threads, arguments.seconds))
+    threads = max(eager, key=lambda threads: statistics.median(eager[threads]))
+    best, theirs = {"kind": "eager", "threads": threads}, eager[threads]
+    if compiled and statistics.median(compiled) > statistics.median(theirs):
+        best, theirs = {"kind": "compiled", "threads": compiled_threads}, compiled
     return {
-        "network": NAMES.get(network, network), "side": side, "batch": batch, "precision": precision,
-        "wellspring": summary(ours), "pytorch": {"threads": best, **summary(theirs[best])},
-        "ratio": round(statistics.median(a / b for a, b in zip(ours, theirs[best])), 2),
+        "network": NAMES.get(network, network), "side": side, "batch": batch, "precision": precision, "turns": len(ours),
+        "wellspring": summary(ours), "pytorch": {**best, **summary(theirs)},
+        "eager": {"threads": threads, **summary(eager[threads])},
+        "compiled": {"threads": compiled_threads, **summary(compiled)} if compiled else {"why": why},
+        "ratio": round(statistics.median(a / b for a, b in zip(ours, theirs)), 2),
     }  # fmt: skip
 
 
@@ -86,6 +123,7 @@ def main():
     parser.add_argument("--precisions", default="f32,bf16")
     parser.add_argument("--seconds", type=float, default=5.0, help="duration of each of PyTorch's turns")
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--row-seconds", type=float, default=90.0, help="no turn begins after this time")
     arguments = parser.parse_args()
     arguments.wellspring = arguments.wellspring.resolve()
     networks = arguments.networks.split(",")

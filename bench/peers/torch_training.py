@@ -1,24 +1,29 @@
 """Trains one network in PyTorch with the same images from files and from generators, for the same number of steps.
 
 The generator `shapes` makes all images: JPEG files (quality 90), read by PyTorch's DataLoader with its best number of
-workers and by wellspring.torch.IterableDataset; and new images in every step, drawn by array code of PyTorch (shapes.py)
-and by wellspring.torch.IterableDataset. Every way starts from the same weights, with the same batch and optimizer, and is
-measured on the same held-out images.
+workers and by wellspring.torch.IterableDataset; and new images in every step, drawn by array code of PyTorch
+(shapes.py) and by wellspring.torch.IterableDataset. The array code also runs with torch.compile around drawing, network
+and loss: the images are made inside the compiled step. Every way starts from the same weights, with the same batch and
+optimizer, and is measured on the same held-out images.
 
     PYTHONPATH=build/release/python python bench/peers/torch_training.py [--images 4000] [--side 64] [--steps 400]
+                                                                         [--turns 3]
 
 Prints one JSON object: for each way images/s (without the first ten steps, and without workers' start) and the accuracy
-on 2,000 held-out images. Needs torch, torchvision, Pillow and the Python package.
+on 2,000 held-out images, medians of the turns, and `absent`: the ways that do not work here. Needs torch, torchvision,
+Pillow and the Python package.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import statistics
 import tempfile
 import time
 
 import generate
+import shapes
 import torch
 import torchvision
 from PIL import Image
@@ -29,6 +34,7 @@ import wellspring as ws
 import wellspring.torch
 
 BATCH, HELD_OUT, WARM_UP = 64, 2000, 10
+COMPILED = "PyTorch's array code, compiled with the network"
 
 
 def write(folder, images, side):
@@ -74,13 +80,48 @@ def of_torch(side, steps):
         yield images.permute(0, 3, 1, 2), labels
 
 
-def train(batches, held_out):
-    """Images/s and accuracy."""
+def drawn_and_loss(model, side):
+    """The loss of a batch that is drawn in the same function.
+
+    All ten shapes are computed for each image, because a class has no fixed number of rows; torch.compile fuses them.
+    """
+    at = (torch.arange(side) + 0.5) / side
+
+    def loss():
+        labels = torch.randint(0, shapes.CLASSES, (BATCH,))
+        scale, place, angle, front, back = shapes.parameters(
+            lambda columns, low, high: low + (high - low) * torch.rand(BATCH, columns))  # fmt: skip
+        u, v = shapes.local(torch, at, scale, place, angle)
+        distance = shapes.DISTANCES[0](torch, abs(u), v)
+        for label in range(1, shapes.CLASSES):
+            own = (labels == label)[:, None, None]
+            distance = torch.where(own, shapes.DISTANCES[label](torch, abs(u), v), distance)
+        images = shapes.paint(torch, distance, scale, front, back).permute(0, 3, 1, 2)
+        return nn.functional.cross_entropy(model(images), labels)
+
+    return loss
+
+
+def losses_of_batches(batches):
+    return lambda model: (nn.functional.cross_entropy(model(images), labels) for images, labels in batches)
+
+
+def losses_compiled(side, steps):
+    def losses(model):
+        torch.compiler.reset()
+        loss = torch.compile(drawn_and_loss(model, side))
+        for _ in range(steps):
+            yield loss()
+
+    return losses
+
+
+def train(losses, held_out):
+    """Images/s and accuracy. `losses`: a function of the model that yields the loss of each step."""
     model = network()
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
     seen, begin = -WARM_UP, 0
-    for images, labels in batches:
-        loss = nn.functional.cross_entropy(model(images), labels)
+    for loss in losses(model):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -91,7 +132,51 @@ def train(batches, held_out):
     model.eval()
     with torch.no_grad():
         right = (model(held_out.x).argmax(1) == held_out.label).double().mean()
-    return {"images_per_second": round(rate, 1), "accuracy": round(float(right), 4)}
+    return {"images_per_second": rate, "accuracy": float(right)}
+
+
+def ways_of(folder, side, steps):
+    """For each way (images, by): a function that makes its losses."""
+    processors = len(os.sched_getaffinity(0))
+
+    def files(storage):
+        source = {"kind": "files", "path": str(folder), "storage": storage}
+        return lambda: losses_of_batches(of_configuration(source, side, steps))
+
+    def loader(workers):
+        return lambda: losses_of_batches(of_loader(folder, workers, steps))
+
+    drawn = {"kind": "generator", "generator": "shapes"}
+    return {
+        **{("JPEG files", f"DataLoader, {count} workers"): loader(count)
+           for count in sorted({0, processors, 2 * processors})},
+        **{("JPEG files", f"Wellspring, {storage}"): files(storage) for storage in ("streamed", "resident")},
+        ("new", "PyTorch's array code"): lambda: losses_of_batches(of_torch(side, steps)),
+        ("new", COMPILED): lambda: losses_compiled(side, steps),
+        ("new", "Wellspring"): lambda: losses_of_batches(of_configuration(drawn, side, steps)),
+    }  # fmt: skip
+
+
+def measure(ways, turns, held_out):
+    """Runs of each way, and the reasons of ways that do not work. Later turns have only the best number of workers."""
+    runs, absent = {way: [] for way in ways}, {}
+    for turn in range(turns):
+        for way, losses in ways.items():
+            if way[1] in absent or way not in runs:
+                continue
+            try:
+                runs[way].append(train(losses(), held_out))
+            except Exception as error:  # torch.compile needs a C++ compiler
+                if way[1] != COMPILED:
+                    raise
+                absent[way[1]] = (str(error).strip() or type(error).__name__).splitlines()[0]
+        if turn == 0:
+            loaders = [way for way in runs if way[1].startswith("DataLoader")]
+            best = max(loaders, key=lambda way: runs[way][0]["images_per_second"])
+            for way in loaders:
+                if way != best:
+                    del runs[way]
+    return {way: seen for way, seen in runs.items() if way[1] not in absent}, absent
 
 
 def main():
@@ -99,29 +184,24 @@ def main():
     parser.add_argument("--images", type=int, default=4000)
     parser.add_argument("--side", type=int, default=64)
     parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
-    processors = len(os.sched_getaffinity(0))
     held_out = ws.Generator("shapes", size=options.side, seed=1).batch(10**9, HELD_OUT, layout="NCHW")
     held_out = ws.Batch(wellspring.torch.tensors(held_out))
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         write(folder, options.images, options.side)
-        loaders = {count: train(of_loader(folder, count, options.steps), held_out)
-                   for count in sorted({0, processors, 2 * processors})}  # fmt: skip
-        best = max(loaders, key=lambda count: loaders[count]["images_per_second"])
-        rows = [{"images": "JPEG files", "by": f"DataLoader, {best} workers", **loaders[best]}]
-        for storage in ("streamed", "resident"):
-            source = {"kind": "files", "path": name, "storage": storage}
-            rows.append({"images": "JPEG files", "by": f"Wellspring, {storage}",
-                         **train(of_configuration(source, options.side, options.steps), held_out)})  # fmt: skip
-    drawn = {"kind": "generator", "generator": "shapes"}
-    rows += [
-        {"images": "new", "by": "PyTorch's array code", **train(of_torch(options.side, options.steps), held_out)},
-        {"images": "new", "by": "Wellspring", **train(of_configuration(drawn, options.side, options.steps), held_out)},
-    ]  # fmt: skip
+        runs, absent = measure(ways_of(folder, options.side, options.steps), options.turns, held_out)
+    rows = []
+    for (images, by), seen in runs.items():
+        rates = [run["images_per_second"] for run in seen]
+        rows.append({"images": images, "by": by, "images_per_second": round(statistics.median(rates), 1),
+                     "lowest": round(min(rates), 1), "highest": round(max(rates), 1),
+                     "accuracy": round(statistics.median(run["accuracy"] for run in seen), 4)})  # fmt: skip
     work = (f"{options.steps} steps of three convolutions on {options.side}x{options.side} images of `shapes`, batches of "
             f"{BATCH}, f32; {options.images} JPEG files, or new images in every step")  # fmt: skip
-    print(json.dumps({"work": work, "version": torch.__version__, "rows": rows}, indent=1))
+    print(json.dumps({"work": work, "version": torch.__version__, "turns": options.turns, "rows": rows, "absent": absent},
+                     indent=1))  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -62,6 +62,7 @@ double ArrayRows::stored_number(std::int64_t /*row*/, std::int64_t /*i*/, float 
 }
 
 void ArrayRows::require_finite(std::int64_t row, const float* values) const {
+  if (!finite_) return;
   for (std::int64_t i = 0; i < layout_.sample.elements(); ++i) {
     if (std::isfinite(values[i])) continue;
     const std::int64_t item = i / layout_.sample.features, feature = i % layout_.sample.features;

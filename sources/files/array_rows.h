@@ -48,6 +48,7 @@ class ArrayRows : public Dataset {
 
   void set_normalised(bool normalised) { normalised_ = normalised; }
   void set_layout(const RowLayout& layout) { layout_ = layout; }
+  void set_finite(bool finite) { finite_ = finite; }
   /// Takes the labels of all stored rows; `source` names their array. Class names come from
   /// `naming`'s file, else from `known`; if both are empty, they are numbers. Errors (data): a
   /// label out of range.
@@ -56,7 +57,7 @@ class ArrayRows : public Dataset {
   const std::filesystem::path& path() const { return path_; }
   /// Index, in the stored array, of row `row` of this data set.
   std::int64_t stored(std::int64_t row) const { return rows_[static_cast<std::size_t>(row)]; }
-  /// Throws an error (data) with row and feature if a value is not finite.
+  /// Throws an error (data) with row and feature if a value is not finite, unless set_finite(false).
   void require_finite(std::int64_t row, const float* values) const;
 
  private:
@@ -67,7 +68,7 @@ class ArrayRows : public Dataset {
 
   std::filesystem::path path_, canonical_;
   std::int64_t limit_;
-  bool labelled_, normalised_ = false;
+  bool labelled_, normalised_ = false, finite_ = true;
   RowLayout layout_;
   std::vector<std::string> classes_;
   std::vector<std::int32_t> labels_;  ///< labels of all stored rows

@@ -24,6 +24,7 @@ struct DatasetRequest {
   /// False: all rows have label 0, the only class. Arrays of labels and weights are not read, and
   /// images may be in any folder.
   bool labelled = true;
+  bool finite = true;    ///< false: events and sets may have NaN and infinity, for statistics
   int channels = 0;      ///< number of channels, if the format can convert images; 0: as they are
   WorkWatch watch = {};  ///< progress of "listing" and "decoding"
 };

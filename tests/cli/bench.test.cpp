@@ -131,6 +131,19 @@ TEST(Bench, ComparesOperationsWithACopy) {
   EXPECT_EQ(report.at("rows").at(0).at("ceiling").at("what"), "a copy of the same size");
 }
 
+// scripts/trace-overhead reads this row.
+TEST(Bench, MeasuresTheSpansOfATraceThatIsOff) {
+  const TemporaryFolder folder;
+  const Outcome outcome = wellspring({"bench", "ops", "--device", "cpu", "--filter", "^trace span",
+                                      "--repeats", "1", "--json", "rows.json"},
+                                     folder.path());
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto report = nlohmann::json::parse(slurp(folder.path() / "rows.json"));
+  ASSERT_EQ(report.at("rows").size(), 1u);
+  EXPECT_GT(report.at("rows").at(0).at("rate"), 0);
+  EXPECT_EQ(report.at("rows").at(0).at("rival").at("what"), "reading the clock");
+}
+
 TEST(Bench, PrintsRowsAndWritesThemAsJson) {
   const TemporaryFolder folder;
   const Outcome outcome = wellspring(

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <limits>
 #include <span>
 #include <string>
 #include <thread>
@@ -279,6 +280,54 @@ TEST(Stats, WritesAPageWithPictures) {
   const Outcome absent =
       wellspring({"stats", "shapes", "--count", "4", "--html", "absent/a.html"}, folder.path());
   EXPECT_EQ(absent.exit_code, 1);
+}
+
+// 3 values are NaN and 1 is infinite. A picture has no place for them.
+TEST(Stats, CountsValuesThatAreNotFinite) {
+  const TemporaryFolder folder;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> x = {1, nan, 3, nan, 5, 7, nan, std::numeric_limits<float>::infinity()};
+  NpzWriter file(folder.path() / "a.npz");
+  file.add("x", {ElementType::f32, {8, 1}}, bytes_of(x));
+  file.commit();
+  const Outcome outcome =
+      wellspring({"stats", "a.npz", "--json", "--html", "a.html"}, folder.path());
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto column = nlohmann::json::parse(outcome.out).at("sources").at(0).at("columns").at(0);
+  EXPECT_EQ(column.at("not_finite"), 4);
+  EXPECT_EQ(column.at("values"), 4);
+  EXPECT_EQ(column.at("mean"), 4);
+  EXPECT_EQ(column.at("low"), 1);
+  EXPECT_EQ(column.at("high"), 7);
+  EXPECT_EQ(slurp(folder.path() / "a.html").find("data:image"), std::string::npos);
+  EXPECT_EQ(wellspring({"digest", "a.npz"}, folder.path()).exit_code, 3)
+      << "other commands refuse it";
+}
+
+TEST(LoadTestCommand, MeasuresEachNumberOfThreads) {
+  const TemporaryFolder folder;
+  const std::string work = "loadtest shapes --size 8 --batch 16 --count 160 ";
+  const Outcome outcome = wellspring(
+      split_words(work + "--sweep --json --consumer images_per_second=1e6"), folder.path());
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  int threads = 0;
+  for (const auto& row : nlohmann::json::parse(outcome.out)) {
+    EXPECT_GT(row.at("threads"), threads);
+    threads = row.at("threads");
+    EXPECT_EQ(row.at("batches"), 9) << "the first of ten is not measured";
+    EXPECT_GT(row.at("samples_per_second"), 0);
+    EXPECT_GE(row.at("bytes_per_second"),
+              row.at("samples_per_second").get<double>() * 8 * 8 * 3 * 4);
+    EXPECT_LE(row.at("wait_ms").at("p50"), row.at("wait_ms").at("p99"));
+    EXPECT_GE(row.at("wait"), 0);
+    EXPECT_LE(row.at("wait"), 1);
+    EXPECT_GT(row.at("seconds"), 0);
+  }
+  EXPECT_GE(threads, 1);
+  const Outcome table = wellspring(split_words(work), folder.path());
+  ASSERT_EQ(table.exit_code, 0) << table.err;
+  expect_parts(table.out, {"samples/s", "waits", "default"});
+  EXPECT_EQ(std::ranges::count(table.out, '\n'), 2) << "a heading and a row";
 }
 
 TEST(SampleText, UsesTheSingularForOne) {

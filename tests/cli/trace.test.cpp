@@ -99,6 +99,28 @@ TEST_F(TraceOption, ShowsTheStagesOfARunOnTheirThreads) {
   }
 }
 
+#ifdef WELLSPRING_NVTX_LISTENER
+// Ranges have the names of the spans, end, and need no --trace. Stages of a step on the CPU are marked
+// only with --trace.
+TEST_F(TraceOption, NamesRangesForNvidiasTools) {
+  const std::filesystem::path log = folder_.path() / "ranges";
+  const Outcome outcome = wellspring(
+      {"train", "traced.yaml", "data.sources.0.storage=resident"}, folder_.path(),
+      {{"NVTX_INJECTION64_PATH", WELLSPRING_NVTX_LISTENER}, {"WS_NVTX_LOG", log.string()}});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::map<std::string, int> begun;
+  int open = 0;
+  std::ifstream file(log);
+  for (std::string line; std::getline(file, line);) {
+    open += line == "/" ? -1 : 1;
+    if (line != "/") ++begun[line];
+  }
+  EXPECT_EQ(open, 0);
+  EXPECT_EQ(begun["pipeline.train"], 1);
+  for (const char* name : {"compute.step", "dataloader.fetch"}) EXPECT_EQ(begun[name], 6) << name;
+}
+#endif
+
 TEST_F(TraceOption, ShowsWhenARunContinues) {
   const std::vector<std::string> first = {"train", "traced.yaml", "optimizer.schedule=constant",
                                           "optimizer.warmup=0"};

@@ -12,9 +12,11 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace wellspring::test {
@@ -237,6 +239,71 @@ TEST(DiagnosisReport, AdvisesOnlyWhatApplies) {
                 " confirms reading files",
                 "does not help"});
   EXPECT_EQ(to_json(report)["counterfactuals"][1]["helps"], false);
+}
+
+/// The rungs of a data set of encoded files, without noise; batches of 8 samples with 4 kB each.
+DiagnosisReport report_of_files(std::vector<Cause> causes) {
+  DiagnosisReport report;
+  for (const auto& [stage, rate] :
+       std::vector<std::pair<std::string, double>>{{"", 100},
+                                                   {"augmentation", 90},
+                                                   {"copying", 60},
+                                                   {"decoding", 30},
+                                                   {"reading files", 20}}) {
+    RungResult& rung = report.ladder.rungs.emplace_back();
+    rung.name = rung.stage = stage;
+    rung.samples = 8;
+    rung.bytes = 8 * 4096;
+    rung.rate = rate;
+    rung.rates.assign(kFewestForInterval, rate);
+  }
+  report.sources.push_back({"photos", "", "", 1, true, true, 1 << 20});
+  report.diagnosis.causes = std::move(causes);
+  return report;
+}
+
+// The last rung without file stages makes 90 steps/s, the configuration 20.
+TEST(DiagnosisReport, AdvisesGenerationWithTheGainOfTheLadder) {
+  for (const std::string stage : {"copying", "decoding", "reading files", "copying, decoding"}) {
+    const DiagnosisReport report = report_of_files({{stage, 0.5, {0.4, 0.6}, 2}});
+    expect_parts(advice(report).at(0), {"generate the samples on the device", "32.0 KiB",
+                                        "up to 4.50 times the rate, 720 samples/s"});
+  }
+  const auto advises = [](const DiagnosisReport& report) {
+    return std::ranges::any_of(advice(report), [](const std::string& line) {
+      return line.find("generate the samples") != std::string::npos;
+    });
+  };
+  EXPECT_FALSE(advises(report_of_files({{"augmentation", 0.5, {0.4, 0.6}, 2}})));
+  EXPECT_FALSE(advises(report_of_files({{"decoding", 0.5, {0.4, 0.6}, 2, false, false}})))
+      << "the cause is not confirmed";
+  DiagnosisReport of_python = report_of_files({{"decoding", 0.5, {0.4, 0.6}, 2}});
+  of_python.sources.clear();
+  EXPECT_FALSE(advises(of_python)) << "the loader of another program";
+  // The rung with rows on the device was left out.
+  DiagnosisReport few = report_of_files({{"reading files", 0.5, {0.4, 0.6}, 2}});
+  few.ladder.rungs.erase(few.ladder.rungs.begin() + 1);
+  few.ladder.rungs[1].stage = "augmentation, copying";
+  expect_parts(advice(few).at(0), {"generate the samples", "5.00 times the rate, 800 samples/s"});
+}
+
+TEST(DiagnosisReport, DrawsABarOfEachRung) {
+  DiagnosisReport report = report_of_files({});
+  RungResult& alone = report.ladder.rungs.emplace_back(report.ladder.rungs.back());
+  alone.apart = true;
+  report.diagnosis = diagnose(report.ladder);
+  report.sweep.emplace();
+  report.sweep->rungs = {swept("as configured", 8, 10), swept("train.batch=4", 4, 5)};
+  const std::string page = to_html(report);
+  std::vector<std::string> widths;
+  const std::string bar = "<div class=\"bar c0\" style=\"width:";
+  for (std::size_t at = 0; (at = page.find(bar, at)) != std::string::npos;) {
+    at += bar.size();
+    widths.push_back(page.substr(at, page.find('"', at) - at));
+  }
+  EXPECT_EQ(widths, (std::vector<std::string>{"100.0%", "90.0%", "60.0%", "30.0%", "20.0%", "0.0%",
+                                              "100.0%", "25.0%"}))
+      << "relative to the fastest rung of each table; data alone has no bar";
 }
 
 TEST(DiagnosisReport, SaysHowManyOfAThousandHoursGoToData) {

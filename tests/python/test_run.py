@@ -326,6 +326,9 @@ class Statistics(Folder):
         self.assertEqual(profile["sources"][0]["samples"], 300)
         self.assertEqual(profile["sources"][0]["columns"], ws.stats("gaussian_linear", count=300)["sources"][0]["columns"])
         self.assertEqual(ws.stats(path, first=290)["sources"][0]["samples"], 10)
+        np.savez(self.folder / "holes.npz", x=np.array([[1], [np.nan], [3], [np.inf]], np.float32))
+        column = ws.stats(self.folder / "holes.npz")["sources"][0]["columns"][0]
+        self.assertEqual((column["values"], column["not_finite"], column["mean"]), (2, 2, 2))
         ws.export(path, self.folder / "again.npz")
         with np.load(self.folder / "again.npz") as again:
             np.testing.assert_array_equal(again["x"], arrays["x"])

@@ -180,6 +180,7 @@ class ArrayFileRows final : public ArrayRows {
         layout_(layout_of(settings)) {
     const ExportedMeaning exported = read_meaning(*file_);
     set_normalised(exported.normalised);
+    set_finite(request.finite);
     open_values(settings, exported);
     read_labels(settings, exported, request.labelled);
     if (request.labelled) require_weights_of_one();
