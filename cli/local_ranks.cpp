@@ -84,10 +84,15 @@ class LocalRanks {
       if (id > 0) kill(id, signal);
   }
   /// Ends ranks that keep running after another has failed. SIGTERM ends ranks that wait for the
-  /// failed one to join; a rank that is writing a checkpoint has time to finish before SIGKILL.
+  /// failed one to join; a rank that is writing a checkpoint has time to finish before SIGKILL,
+  /// which also ends a stopped process.
   void press() {
     constexpr std::chrono::seconds kBeforeKill{15};
     if (!failed_ || steady_clock::now() < next_press_) return;
+    if (pressure_ == SIGKILL)
+      for (std::size_t rank = 0; rank < ids_.size(); ++rank)
+        if (ids_[rank] > 0)
+          tell(stderr, "wellspring: rank {} does not end, so it is killed\n", rank);
     send(pressure_);
     next_press_ = steady_clock::now() + kBeforeKill;
     pressure_ = SIGKILL;

@@ -22,7 +22,8 @@ train: {batch: 12, steps: 12, log_every: 4, checkpoint_every: 4}
 """
 
 wellspring = sys.argv[1]
-environment = dict(os.environ, LD_LIBRARY_PATH=sys.argv[2])
+plain = {name: value for name, value in os.environ.items() if name not in ("LD_LIBRARY_PATH", "VIRTUAL_ENV")}
+environment = dict(plain, LD_LIBRARY_PATH=sys.argv[2])
 
 
 def weights(run):
@@ -69,6 +70,28 @@ with tempfile.TemporaryDirectory() as name:
     for out in ("two", "three"):
         worst = max(abs(a - b) for a, b in zip(results["one"], results[out]))
         assert 0 < worst < bound, f"{out}: {worst} against {bound}"
+
+    # The library in the place of PyPI's wheel, and one in the current folder, which is never used. A file that is no
+    # library hides one of the system.
+    wheel = folder / "venv/lib/python3.12/site-packages/nvidia/nccl/lib"
+    for place in (wheel, folder / "hidden"):
+        place.mkdir(parents=True)
+    for place in (wheel, folder):
+        (place / "libnccl.so.2").symlink_to(pathlib.Path(sys.argv[2]) / "libnccl.so.2")
+    (folder / "hidden/libnccl.so.2").write_text("no library")
+    hidden = dict(plain, LD_LIBRARY_PATH=str(folder / "hidden"), WELLSPRING_STAND_IN_SEED="0")
+    for name, virtual_env, code in (("wheel", str(folder / "venv"), 0), ("none", "venv", 4)):
+        done = subprocess.run(
+            command(2, name, "precision=f32"),
+            cwd=folder,
+            env=dict(hidden, VIRTUAL_ENV=virtual_env),
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert done.returncode == code, f"{name}: {done.returncode} {done.stderr}"
+    assert weights(folder / "wheel") == results["two"], "the wheel's library gives other weights"
+    assert "NCCL, which several GPUs need, cannot be opened" in done.stderr, done.stderr
 
     # Matrices in buckets of 1 and 1.5 MiB, summed on a branch of the step. Gradients are clipped by their total norm.
     model = "model={name: mlp, widths: [512, 512]}"

@@ -1,5 +1,5 @@
-// Progress of work that takes minutes on large data (decoding, comparing, reading, checking and
-// evaluating), each reported until its end.
+// Progress of work that takes minutes on large data (listing, decoding, comparing, reading, checking
+// and evaluating), each reported until its end.
 #include "core/work_watch.h"
 
 #include "tests/support/image_fixtures.h"
@@ -59,7 +59,10 @@ train: {{batch: 4, steps: 2}}
 
 TEST(WorkWatch, ReportsWorkBeforeAndBetweenSteps) {
   Told resident = told("resident"), streamed = told("streamed");
-  for (Told* run : {&resident, &streamed})
+  for (Told* run : {&resident, &streamed}) {
+    EXPECT_EQ(run->of["listing real"].done, 14u);  // two folders and 12 images
+    EXPECT_EQ(run->of["listing real"].times, 14);
+    EXPECT_EQ(run->of["listing unseen"].done, 12u);
     for (const auto& [what, total] : std::map<std::string, std::uint64_t>{
              {"decoding real", 12},
              {"decoding unseen", 10},
@@ -72,6 +75,7 @@ TEST(WorkWatch, ReportsWorkBeforeAndBetweenSteps) {
       EXPECT_EQ(run->of[what].done, total) << what;
       EXPECT_EQ(run->of[what].total, total) << what;
     }
+  }
 }
 
 }  // namespace

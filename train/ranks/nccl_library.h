@@ -5,6 +5,9 @@
 
 #include <array>
 #include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
 
 namespace wellspring::nccl {
 
@@ -26,7 +29,16 @@ struct Functions {
   Result (*version)(int*);
 };
 
-/// Opens libnccl.so.2. Device error: it is not found, or does not have all functions.
+/// Opens the first of library_files() for this program. Device error: see open_library.
 const Functions& functions();
+
+/// "libnccl.so.2", which the loader finds, and then the libraries of PyPI's wheel that exist: next to
+/// the package of the Python module `binary`, in the environment whose `bin` has the program
+/// `binary`, and in `environment` ($VIRTUAL_ENV; may be null). Relative paths are ignored, because
+/// anyone may write to the current folder.
+std::vector<std::string> library_files(const std::filesystem::path& binary,
+                                       const char* environment);
+/// Opens the first file that can be opened. Device error: no file can, or it lacks a function.
+Functions open_library(const std::vector<std::string>& files);
 
 }  // namespace wellspring::nccl

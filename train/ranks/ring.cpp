@@ -164,7 +164,9 @@ void Ring::transfer(Outgoing* out, Incoming* in) {
     }
     std::array<pollfd, 2> entries{pollfd{sent ? -1 : next_.descriptor(), POLLOUT, 0},
                                   pollfd{received ? -1 : previous_.descriptor(), POLLIN, 0}};
-    if (poll(entries.data(), entries.size(), static_cast<int>(sign_every.count())) < 0 &&
+    const auto until_lost = std::chrono::ceil<milliseconds>(last_progress + options_.timeout - now);
+    if (poll(entries.data(), entries.size(),
+             static_cast<int>(std::min(sign_every, until_lost).count())) < 0 &&
         errno != EINTR)
       fail(ErrorKind::runtime,
            {"cannot wait for the other ranks", std::generic_category().message(errno)});

@@ -1,15 +1,19 @@
 // Archives that are made to do harm: nothing is written, memory is bounded, and all that is read
 // comes from the archive.
 #include "core/text/text.h"
+#include "sources/files/format.h"
 #include "sources/files/image_set.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/image_fixtures.h"
 #include "tests/support/npz_fixtures.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <cstring>
 #include <filesystem>
+#include <numeric>
 #include <random>
 #include <set>
 #include <sys/resource.h>
@@ -44,6 +48,29 @@ class HostileArchives : public ::testing::Test {
       found.insert(entry.path().string());
     return found;
   }
+  /// Writes a shard of one sample, whose label file `name` claims a gibibyte and has it, as a hole.
+  void write_shard_with_hole(const std::string& name) const {
+    TarWriter writer;
+    writer.add("a.jpg", {1});
+    writer.add(name, {'0'});
+    Bytes bytes = writer.body();
+    const auto header = bytes.end() - 2 * kBlock;  // before the block of the content
+    const std::string size = fmt::format("{:011o}", kGibibyte);
+    std::copy(size.begin(), size.end(), header + 124);  // offsets of ustar's fields
+    std::fill_n(header + 148, 8, ' ');
+    const std::string sum = fmt::format("{:06o}", std::accumulate(header, header + kBlock, 0));
+    std::copy_n(sum.c_str(), sum.size() + 1, header + 148);
+    write_bytes(folder_ / "x.tar", bytes);
+    fs::resize_file(folder_ / "x.tar", bytes.size() - kBlock + kGibibyte + 2 * kBlock);
+  }
+  std::string compressed(const Bytes& bytes) const {
+    const std::string path = root_ / "part.gz";
+    const gzFile file = gzopen(path.c_str(), "wb");
+    EXPECT_EQ(gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size())),
+              static_cast<int>(bytes.size()));
+    EXPECT_EQ(gzclose(file), Z_OK);
+    return slurp(path);
+  }
   /// Writes an archive and changes a 32-bit field of entry `entry` of its directory.
   void write_zip_with(const Members& members, std::uint16_t method, int entry, std::size_t field,
                       std::uint32_t value) const {
@@ -59,6 +86,10 @@ class HostileArchives : public ::testing::Test {
   TemporaryFolder root_;
   fs::path folder_ = root_ / "inside";
   static constexpr std::size_t kCompressed = 20, kSize = 24, kOffset = 42;  ///< offsets of fields
+  static constexpr std::uint32_t kGibibyte = 1u << 30;
+  static constexpr std::ptrdiff_t kBlock = 512;  ///< bytes per block of a tar archive
+  /// Code that runs for the first time, and the allocator's own memory.
+  static constexpr std::uint64_t kOverhead = std::uint64_t{16} << 20;
 };
 
 // As in a bomb of overlapping members (D. Fifield, WOOT 2019), but they are never all unpacked.
@@ -73,7 +104,6 @@ TEST_F(HostileArchives, ReadOverlappingMembersOfAZipOneAtATime) {
 }
 
 TEST_F(HostileArchives, RefuseAMemberOfAGibibyteInAMebibyte) {
-  constexpr std::uint32_t kGibibyte = 1u << 30;
   const std::string mebibyte(1 << 20, '\0');
   const auto refused = [&] {
     const ImageSet set = open("x.zip");
@@ -94,6 +124,50 @@ TEST_F(HostileArchives, RefuseAMemberOfAGibibyteInAMebibyte) {
   for (char& c : noise) c = static_cast<char>(random() >> 16);
   write_zip_with({{"a/1.jpg", noise}}, zip::kDeflated, 0, kSize, kGibibyte);
   expect_parts(refused(), {"x.zip: a/1.jpg", "1.0 GiB", "256.0 MiB"});
+}
+
+// At most a label is read, of up to 1 MiB (image_shards.cpp).
+TEST_F(HostileArchives, RefuseALabelOfAGibibyte) {
+  for (const auto& [name, label] : {std::pair("a.cls", "cls"), std::pair("a.json", "json.kind")}) {
+    write_shard_with_hole(name);
+    ASSERT_GT(fs::file_size(folder_ / "x.tar"), kGibibyte);
+    const std::uint64_t before = peak_memory();
+    expect_parts(message_of(ErrorKind::data,
+                            [&, label = label] {
+                              ImageSet::open_shards({.path = folder_ / "x.tar", .label = label});
+                            }),
+                 {std::string("x.tar: ") + name, "a label of 1"});
+    EXPECT_LT(peak_memory() - before, (std::uint64_t{1} << 20) + kOverhead) << name;
+  }
+}
+
+// The file is inflated in parts of 256 KiB (stored_array.cpp), and no further than its header says.
+TEST_F(HostileArchives, InflateNoMoreOfAnIdxFileThanItsExtents) {
+  constexpr int kMebibytes = 1024;
+  Bytes images = {0, 0, 0x08, 3, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 4};
+  images.resize(images.size() + 24);
+  const Bytes labels = {0, 0, 0x08, 1, 0, 0, 0, 3, 0, 1, 2};
+  std::string bomb;
+  const std::string member = compressed(Bytes(std::size_t{1} << 20));
+  for (int i = 0; i < kMebibytes; ++i) bomb += member;
+  const auto refused = [&](const std::string& of_images, const std::string& of_labels) {
+    spill(folder_ / "x-images-idx3-ubyte.gz", of_images);
+    spill(folder_ / "x-labels-idx1-ubyte.gz", of_labels);
+    const std::uint64_t before = peak_memory();
+    const std::string message = message_of(ErrorKind::data, [&] {
+      Bytes row(8);
+      open_dataset({.path = folder_ / "x-images-idx3-ubyte.gz"})->reader()->read(0, row.data());
+    });
+    EXPECT_LT(peak_memory() - before, (std::uint64_t{2} << 18) + kOverhead);
+    return message;
+  };
+  const std::string good = compressed(images), named = compressed(labels);
+  expect_parts(refused(good + bomb, named), {"x-images-idx3-ubyte.gz", "damaged"});
+  expect_parts(refused(good, named + bomb), {"x-labels-idx1-ubyte.gz", "damaged"});
+  // Extents of a gibibyte, which deflate cannot make of so few bytes.
+  const Bytes large = {0, 0, 0x08, 3, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 4, 0};
+  expect_parts(refused(compressed(large), named),
+               {"x-images-idx3-ubyte.gz", "too short for its size"});
 }
 
 TEST_F(HostileArchives, WriteNothingWhereTheirNamesPoint) {

@@ -5,10 +5,12 @@
 #include "tests/support/image_fixtures.h"
 #include "tests/support/npz_fixtures.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
 #include <filesystem>
+#include <numeric>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -273,6 +275,16 @@ TEST_F(ImageSetTest, StopsListingAfterASignal) {
   request_interrupt();
   EXPECT_THROW((void)ImageSet::open(options), Interrupted);
   clear_interrupt();
+}
+
+TEST_F(ImageSetTest, ReportsEveryEntryWhileItLists) {
+  constexpr std::int64_t kFiles = 300, kClasses = 3;
+  for (std::int64_t i = 0; i < kFiles; ++i) put(fmt::format("{}/{:03}.jpg", i % kClasses, i));
+  std::vector<std::int64_t> told, expected(kClasses + kFiles);
+  std::iota(expected.begin(), expected.end(), 1);
+  (void)ImageSet::open(
+      {.path = folder_.path(), .watch = [&](std::int64_t entries) { told.push_back(entries); }});
+  EXPECT_EQ(told, expected);
 }
 
 TEST_F(ImageSetTest, RefusesTheSameMemberTwice) {
