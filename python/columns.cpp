@@ -78,6 +78,10 @@ int device_type(Device device) {
   return device.is_cuda() ? nb::device::cuda::value : nb::device::cpu::value;
 }
 
+/// Linux maps no memory below this address (default of vm.mmap_min_addr). PyTorch gives a tensor without
+/// storage the address null, and its views null plus their offset.
+constexpr std::uintptr_t kLowestAddress = 65536;
+
 /// "3, 32, 32"
 template <class Numbers>
 auto listed(const Numbers& numbers, std::size_t count) {
@@ -229,7 +233,10 @@ nb::ndarray<> BatchArrays::imported_array(std::size_t i, nb::handle object) cons
         axes_ == ImageAxes::channels_first
             ? "images are stored with channels last (torch.channels_last) under layout='NCHW'"
             : "pass a contiguous array");
-  if (reinterpret_cast<std::uintptr_t>(array.data()) % element_size(column.type) != 0)
+  const auto address = reinterpret_cast<std::uintptr_t>(array.data());
+  if (address < kLowestAddress)
+    refuse(name, "has no memory: its storage was freed", "pass a live tensor");
+  if (address % element_size(column.type) != 0)
     refuse(name, "is not aligned to its elements", "pass an aligned array");
   return array;
 }

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "kernels/ops/narrow.h"
 #include "kernels/runtime/launch.h"
+#include "kernels/runtime/stream_capture.h"
 #include "sources/mixing/assignment.h"
 #include "sources/mixing/device_slots.h"
 #include "sources/source_spec.h"
@@ -11,6 +12,7 @@
 
 #include "python/process.h"
 #include <algorithm>
+#include <utility>
 
 namespace wellspring::python {
 namespace {
@@ -57,6 +59,7 @@ GeneratorBatches::GeneratorBatches(const Settings& settings)
     : entry_(find_generator(settings.generator, {kPlace})),
       source_(open(settings, entry_)),
       stream_(settings.device, settings.threads),
+      enqueued_(settings.device),
       augmented_(!settings.augmentations.list.empty()),
       normalised_(!settings.augmentations.normalisation.is_identity()) {}
 
@@ -64,12 +67,18 @@ std::shared_ptr<BatchMemory> GeneratorBatches::memory(std::int64_t rows, Element
   return pool_.take(stream_.device(), rows, source_->layout(), type);
 }
 
-void GeneratorBatches::reserve(const TypedBatch& batch) {
+void GeneratorBatches::reserve(const TypedBatch& batch, const Stream& stream) {
   const bool narrow = batch.narrow() || wide_;
   if (plan_ && batch.view.size <= rows_ && narrow == static_cast<bool>(wide_)) return;
+  if (is_captured(stream))
+    fail(ErrorKind::config,
+         {"stream: the batch needs new memory, which cannot be allocated during a capture",
+          fmt::format("it is the first of {} rows of type {}", batch.view.size,
+                      element_name(batch.type)),
+          "make such a batch before the capture"});
   const std::int64_t rows = std::max(batch.view.size, rows_);
   auto plan = std::make_unique<MemoryPlan>(stream_.device());
-  before_ = overflow_so_far();  // waits: the latest batch may still use the memory of plan_
+  before_ = overflow_so_far();  // waits: an enqueued batch may still use the memory of plan_
   rows_ = 0;                    // until the new plan is complete
   overflow_ = {};
   wide_ = {};
@@ -84,14 +93,15 @@ void GeneratorBatches::reserve(const TypedBatch& batch) {
                                  static_cast<std::size_t>(rows * layout().elements()));
   plan->commit();
   source_->load(stream_);
+  if (std::exchange(captured_, false)) captured_plans_.push_back(std::move(plan_));
   plan_ = std::move(plan);
   rows_ = rows;
 }
 
 SetOverflow GeneratorBatches::overflow_so_far() {
   SetOverflow sum = before_, latest;
-  if (latest_ == nullptr || !overflow_) return sum;
-  latest_->synchronize();
+  if (std::exchange(in_flight_, false)) enqueued_.synchronize();
+  if (!overflow_) return sum;
   stream_.copy(&latest, overflow_.data(), sizeof latest, CopyDirection::device_to_host, "overflow");
   stream_.synchronize();
   sum.samples += latest.samples;
@@ -104,21 +114,24 @@ SetOverflow GeneratorBatches::overflow() {
   return overflow_so_far();
 }
 
+/// Batches share scenes and slots. A graph cannot wait for work outside it, so its capture does.
+void GeneratorBatches::wait_for_enqueued(Stream& stream) {
+  if (!in_flight_) return;
+  if (!is_captured(stream)) return enqueued_.wait(stream);
+  synchronize_in_capture(enqueued_);
+  in_flight_ = false;
+}
+
 void GeneratorBatches::emit(Stream& stream, First first, const TypedBatch& wanted,
                             const std::vector<float>& latents) {
   if (wanted.type == ElementType::u8) {
     const SampleInfo& info = generator().info();
     expect_pixels(info.name, {info.low, info.high, normalised_});
   }
-  reserve(wanted);
+  reserve(wanted, stream);
   BatchView batch = wanted.view;
   if (wanted.narrow()) batch.x = wide_.data();
-  if (latest_ != nullptr && latest_ != &stream && stream.device().is_cuda()) {
-    Event done(stream.device());  // batches share scenes and slots
-    done.record(*latest_);
-    done.wait(stream);
-  }
-  latest_ = &stream;
+  wait_for_enqueued(stream);
   const auto assign = [&](const auto& slots) {
     if (stream.device().is_cuda() || batch.size > kFewRows)
       return map(stream, "slots", batch.size, slots);
@@ -162,6 +175,7 @@ void GeneratorBatches::make(std::uint64_t first, const TypedBatch& batch, const 
   const std::lock_guard lock(turn_);
   emit(stream_, {first, nullptr, passes}, batch, latents);
   stream_.synchronize();
+  in_flight_ = false;
 }
 
 void GeneratorBatches::enqueue(First first, const TypedBatch& batch, void* native) {
@@ -170,13 +184,15 @@ void GeneratorBatches::enqueue(First first, const TypedBatch& batch, void* nativ
     fail(ErrorKind::config, {"stream: the generator is on the CPU", "it has no streams",
                              "leave stream out, or make a generator with device='cuda'"});
   const std::lock_guard lock(turn_);
-  if (!borrowed_ || borrowed_->native() != native) {
-    auto stream = Stream::borrow(device(), native, stream_.threads());
-    if (latest_ != nullptr) latest_->synchronize();  // the caller changes streams: rare
-    latest_ = nullptr;
-    borrowed_ = std::move(stream);
-  }
+  if (!borrowed_ || borrowed_->native() != native)
+    borrowed_ = Stream::borrow(device(), native, stream_.threads());
   emit(*borrowed_, first, batch);
+  if (is_captured(*borrowed_)) {
+    captured_ = true;
+    return;
+  }
+  enqueued_.record(*borrowed_);
+  in_flight_ = true;
 }
 
 std::vector<std::string> GeneratorBatches::notes() {

@@ -76,17 +76,22 @@ class GeneratorBatches {
     Passes passes = {};  ///< with words, only its repeat counts
   };
   /// Enqueues the same in the caller's stream (see Stream::borrow) without waiting. Allocates and waits
-  /// only if the batch has more rows than any before it.
+  /// only if the batch has more rows than any before it, or is the first that is converted. The
+  /// caller may capture the stream in a graph: allocation is then an error (config), and the call waits for
+  /// batches that were enqueued before.
   void enqueue(First first, const TypedBatch& batch, void* native);
-  /// Items that did not fit into the rows of sets, so far. Waits for the device.
+  /// Items that did not fit into the rows of sets, so far. Waits for enqueued batches, but not for launches
+  /// of graphs.
   SetOverflow overflow();
   /// Messages about tables and limits, after the first batch.
   std::vector<std::string> notes();
 
  private:
   /// Plans again if the batch has more rows than any before it, or if it is the first that is
-  /// converted.
-  void reserve(const TypedBatch& batch);
+  /// converted. Error (config): the stream is captured.
+  void reserve(const TypedBatch& batch, const Stream& stream);
+  /// The stream's later work waits for enqueued batches.
+  void wait_for_enqueued(Stream& stream);
   SetOverflow overflow_so_far();
   void emit(Stream& stream, First first, const TypedBatch& batch,
             const std::vector<float>& latents = {});
@@ -96,8 +101,11 @@ class GeneratorBatches {
   std::unique_ptr<ProceduralSource> source_;
   Stream stream_;
   std::unique_ptr<Stream> borrowed_;  ///< the stream of the latest enqueue()
-  Stream* latest_ = nullptr;          ///< stream of the latest batch
+  Event enqueued_;                    ///< end of the latest batch that enqueue() did not capture
+  bool in_flight_ = false;            ///< nothing has waited for enqueued_
   std::unique_ptr<MemoryPlan> plan_;
+  bool captured_ = false;                                    ///< graphs use the memory of plan_
+  std::vector<std::unique_ptr<MemoryPlan>> captured_plans_;  ///< earlier plans that graphs use
   std::int64_t rows_ = 0;  ///< number of rows that plan_ has room for
   bool augmented_;         ///< has a list of augmentations
   bool normalised_;        ///< the values are not from SampleInfo::low to high

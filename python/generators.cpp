@@ -279,9 +279,12 @@ layout   "NHWC" (default), or "NCHW": the same memory with the axes in PyTorch's
 out      {column: array} to write into instead of new memory. Each array must have the column's
          type and shape, be contiguous and on the generator's device; x is required. Returns the
          same arrays; a Batch is returned itself.
-stream   on a GPU: a stream of the caller (torch.cuda.Stream, or a cudaStream_t as an integer). The
-         batch is then enqueued there, and the call returns at once. Use it with out: new memory for
-         a batch is allocated and freed by calls that wait for the device.
+stream   on a GPU: a stream of the caller (torch.cuda.Stream, or a cudaStream_t as an integer, which is
+         not checked). The batch is then enqueued there, and the call returns at once. Use it with
+         out: new memory for a batch is allocated and freed by calls that wait for the device.
+         A CUDA graph can capture the call after a first batch of the same size and type; the capture
+         waits for earlier batches. Replays make the same samples, need the generator, and must not
+         run at the same time as its other batches.
 latents  array [count, latents]: use these values instead of drawing them. Everything else of a
          sample stays as drawn, so sample i at its own latents is sample i. Latents that follow
          from others are computed again and may be left out. Not together with stream.

@@ -1,8 +1,6 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Iterator, TypeVar
-
-import numpy
+from typing import Any, ClassVar, Iterator, TypeVar
 
 from . import sbi as sbi
 from ._core import ConfigError as ConfigError
@@ -10,10 +8,15 @@ from ._core import DataError as DataError
 from ._core import DeviceError as DeviceError
 from ._core import Error as Error
 from ._core import __version__ as __version__
+from ._numpy_generator import NumpyGenerator
 
-Config = str | os.PathLike[str] | Mapping[str, Any]
-Report = dict[str, Any]
-B = TypeVar("B")
+_Config = str | os.PathLike[str] | Mapping[str, Any]
+_Report = dict[str, Any]
+_B = TypeVar("_B")
+
+__all__ = ["Batch", "ConfigError", "DataError", "DeviceError", "Diagnosis", "Error", "Generator", "Mixture", "Picture",
+           "describe", "diagnose", "export", "generators", "load", "preview", "sbi", "stats", "to_awkward", "to_pandas", "train",
+           "__version__"]
 
 class Batch(dict[str, Any]):
     def __getattr__(self, name: str) -> Any: ...
@@ -22,7 +25,7 @@ class Generator:
     def __init__(self, name: str, *, size: int | tuple[int, int] = 64, seed: int = 0, device: Any = "cpu", threads: int = 0,
                  plane: bool = False, augment: list[Any] | None = None, normalise: Any = None,
                  **parameters: Any) -> None: ...
-    from_numpy = NumpyGenerator
+    from_numpy: ClassVar[type[NumpyGenerator]]
     def batch(self, first: int, count: int, *, dtype: Any = None, layout: str = "NHWC",
               out: dict[str, Any] | None = None, stream: Any = None, latents: Any = None,
               epoch: int = 0, repeat: int = 1) -> Batch: ...
@@ -44,16 +47,8 @@ class Generator:
     @property
     def notes(self) -> list[str]: ...
 
-class NumpyGenerator:
-    name: str
-    classes: list[str]
-    latents: list[str]
-    def __init__(self, fn: Callable[[numpy.random.Generator], Any], *, name: str | None = None, seed: int = 0,
-                 classes: Iterable[str] = ..., latents: Iterable[str] = (), low: float = ..., high: float = ...) -> None: ...
-    def batch(self, first: int, count: int) -> Batch: ...
-
 class Mixture:
-    def __init__(self, config: Config, overrides: str | Iterable[str] = (), *, set: Mapping[str, Any] | None = None,
+    def __init__(self, config: _Config, overrides: str | Iterable[str] = (), *, set: Mapping[str, Any] | None = None,
                  rank: int = 0, world: int = 1, layout: str = "NHWC", dtype: Any = None) -> None: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Batch]: ...
@@ -83,25 +78,26 @@ class Diagnosis:
     lost_interval: tuple[float, float] | None
     speed_up: float
     share_of_ceiling: float
+    def __init__(self, report: str, content: str, page: str) -> None: ...
     def json(self) -> dict[str, Any]: ...
     def html(self) -> str: ...
 
-def diagnose(step: Callable[[B], Any], loader: Iterable[B] | Callable[[], Iterable[B]], *,
-             cached: Mapping[str, Iterable[B] | Callable[[], Iterable[B]]] | None = None, samples: int | None = None,
+def diagnose(step: Callable[[_B], Any], loader: Iterable[_B] | Callable[[], Iterable[_B]], *,
+             cached: Mapping[str, Iterable[_B] | Callable[[], Iterable[_B]]] | None = None, samples: int | None = None,
              seconds: float = 60, resident: int = 8, synchronise: Callable[[], Any] | None = None,
              name: str = "training") -> Diagnosis: ...
 def generators() -> dict[str, str]: ...
 def describe(name: str) -> str: ...
-def train(config: Config, overrides: str | Iterable[str] = (), *, set: Mapping[str, Any] | None = None,
-          callback: Callable[[Report], Any] | None = None, resume: str = "auto") -> Report: ...
+def train(config: _Config, overrides: str | Iterable[str] = (), *, set: Mapping[str, Any] | None = None,
+          callback: Callable[[_Report], Any] | None = None, resume: str = "auto") -> _Report: ...
 def load(checkpoint: str | os.PathLike[str]) -> dict[str, Any]: ...
-def export(what: Config, out: str | os.PathLike[str], *, count: int | None = None, first: int = 0, seed: int = 0,
+def export(what: _Config, out: str | os.PathLike[str], *, count: int | None = None, first: int = 0, seed: int = 0,
            size: int | tuple[int, int] = 64, plane: bool = False, device: Any = "cpu", split: str = "train", step: int = 0,
            overrides: str | Iterable[str] = (), layout: str = "", pixels: str = "f32", channels: str = "last",
            **parameters: Any) -> list[str]: ...
-def preview(what: Config, *, count: int | None = 36, first: int = 0, seed: int = 0, size: int | tuple[int, int] = 64, plane: bool = False,
+def preview(what: _Config, *, count: int | None = 36, first: int = 0, seed: int = 0, size: int | tuple[int, int] = 64, plane: bool = False,
             device: Any = "cpu", split: str = "train", step: int = 0, overrides: str | Iterable[str] = (),
             **parameters: Any) -> Picture: ...
-def stats(what: Config, *, against: Mapping[str, Any] | str | os.PathLike[str] | None = None, count: int | None = None,
+def stats(what: _Config, *, against: Mapping[str, Any] | str | os.PathLike[str] | None = None, count: int | None = None,
           first: int = 0, seed: int = 0, size: int | tuple[int, int] = 64, device: Any = "cpu", split: str = "train",
           step: int = 0, overrides: str | Iterable[str] = (), **parameters: Any) -> dict[str, Any]: ...

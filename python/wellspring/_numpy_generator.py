@@ -8,8 +8,8 @@ from ._arguments import LARGEST_ID, text, whole
 from ._batch import Batch
 from ._core import ConfigError
 
-MOST_ROWS = 1 << 24
-COLUMNS = ("x", "label", "latents")
+_MOST_ROWS = 1 << 24
+_COLUMNS = ("x", "label", "latents")
 
 
 class NumpyGenerator:
@@ -40,15 +40,15 @@ class NumpyGenerator:
         first = self._sample(0)
         self._shape = first["x"].shape
         again = self._sample(0)
-        if any(not np.array_equal(first[column], again[column]) for column in COLUMNS):
+        if any(not np.array_equal(first[column], again[column]) for column in _COLUMNS):
             raise self._error(0, "differs when it is made again", "take all random numbers from rng, and keep no state")
 
     def batch(self, first, count):
         """The samples first, first + 1, ..., first + count - 1 as a Batch of x, label, latents and weight."""
-        count = whole("count", count, 1, MOST_ROWS)
+        count = whole("count", count, 1, _MOST_ROWS)
         first = whole("first", first, 0, LARGEST_ID + 1 - count)
         samples = [self._sample(first + row) for row in range(count)]
-        columns = {column: np.stack([sample[column] for sample in samples]) for column in COLUMNS}
+        columns = {column: np.stack([sample[column] for sample in samples]) for column in _COLUMNS}
         if not self.latents:
             del columns["latents"]
         return Batch(columns, weight=np.ones(count, np.float32))
@@ -58,8 +58,8 @@ class NumpyGenerator:
         stream = np.random.Philox(key=self._key, counter=[0, 0, 0, sample])
         made = self._function(np.random.Generator(stream))
         made = made if isinstance(made, dict) else {"x": made}
-        if unknown := set(made) - set(COLUMNS):
-            raise self._error(sample, f"has the unknown column '{min(unknown)}'", f"return {', '.join(COLUMNS)}")
+        if unknown := set(made) - set(_COLUMNS):
+            raise self._error(sample, f"has the unknown column '{min(unknown)}'", f"return {', '.join(_COLUMNS)}")
         if "x" not in made:
             raise self._error(sample, "has no x", "return an array, or a dict with x")
         x = np.asarray(made["x"], np.float32)

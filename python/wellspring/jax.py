@@ -8,9 +8,9 @@ from . import _core
 from ._arguments import as_json, dtype_name, whole
 from ._batch import Batch
 
-MOST_ROWS = 1 << 24
-TARGET = "wellspring_batch"
-TYPES = {"f32": jnp.float32, "bf16": jnp.bfloat16, "f16": jnp.float16, "u8": jnp.uint8, "i32": jnp.int32}
+_MOST_ROWS = 1 << 24
+_TARGET = "wellspring_batch"
+_TYPES = {"f32": jnp.float32, "bf16": jnp.bfloat16, "f16": jnp.float16, "u8": jnp.uint8, "i32": jnp.int32}
 
 _generators = {}  # by their arguments; compiled functions use them until the process ends
 
@@ -20,7 +20,7 @@ def _register_handlers():
         raise _core.ConfigError("this build has no handlers for JAX: the headers of jaxlib were not found\n"
                                 "  install again with: pip install . -C build.requires=jaxlib")
     for platform, handler in _core.jax_handlers.items():
-        jax.ffi.register_ffi_target(TARGET, handler, platform=platform)
+        jax.ffi.register_ffi_target(_TARGET, handler, platform=platform)
 
 
 _register_handlers()
@@ -72,15 +72,15 @@ def batch(generator, first, count, *, dtype=None, columns=None, epoch=0, repeat=
     epoch    as in Generator.batch; a Python integer or a traced one
     repeat   as in Generator.batch; a Python integer
     """
-    count = whole("count", count, 1, MOST_ROWS)
+    count = whole("count", count, 1, _MOST_ROWS)
     last = generator._passes(count, 1 if isinstance(epoch, jax.Array) else epoch, repeat)
-    known = {name: jax.ShapeDtypeStruct(shape, TYPES[kind])
+    known = {name: jax.ShapeDtypeStruct(shape, _TYPES[kind])
              for name, kind, shape in generator._columns(count, dtype_name(dtype))}
     wanted = list(known) if columns is None else ["x", *(name for name in columns if name != "x")]
     for name in wanted:
         if name not in known:
             raise _core.ConfigError(f"columns: these samples have no column '{name}'\n  choose from {', '.join(known)}")
-    make = jax.ffi.ffi_call(TARGET, [known[name] for name in wanted], vmap_method="sequential")
+    make = jax.ffi.ffi_call(_TARGET, [known[name] for name in wanted], vmap_method="sequential")
     words = jnp.stack([*_id_words(first, last), _epoch_word(epoch)])
     made = make(words, generator=_key(generator), columns=" ".join(wanted), repeat=np.int64(repeat))
     return Batch(zip(wanted, made))

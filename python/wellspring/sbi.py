@@ -41,13 +41,41 @@ def task(name, *, seed=0, device="cpu", threads=0):
     return Task(name, seed, device, threads)
 
 
+class SimulationBudgetExceeded(_core.ConfigError):
+    """A simulator was asked for more simulations than its max_calls."""
+
+
+class Simulator:
+    """The simulator of a task, as in sbibm: it counts simulations, and x always has two axes.
+
+    max_calls         largest number of simulations, one per row of parameters; None: no limit
+    num_simulations   number of simulations so far
+    """
+
+    def __init__(self, task, max_calls):
+        self.name, self.dim_parameters, self.dim_data = task.name, task.dim_parameters, task.dim_data
+        self.max_calls = None if max_calls is None else whole("max_calls", max_calls, 0, LARGEST_ID)
+        self.num_simulations = 0
+        self._task = task
+
+    def __call__(self, parameters):
+        count = len(_rows(parameters)[0])
+        if self.max_calls is not None and self.num_simulations + count > self.max_calls:
+            raise SimulationBudgetExceeded(f"{count} more simulations exceed max_calls = {self.max_calls}: {self.num_simulations} "
+                                           "were made\n  ask for fewer, or make a simulator with a larger max_calls")
+        x = self._task.simulator(parameters)
+        self.num_simulations += count
+        return x.reshape(-1, self.dim_data)
+
+
 class Task:
-    """Prior and simulator of a task.
+    """Prior and simulator of a task. The methods get_... work as in sbibm, which numbers observations from 1.
 
     name             as in tasks()
     generator        the Generator that simulates it
     observations     [10, features] the benchmark's fixed observations, a NumPy array
     true_parameters  [10, parameters] the parameters that they were simulated with
+    num_observations, dim_data, dim_parameters   sizes of these arrays
     """
 
     def __init__(self, name, seed, device, threads):
@@ -55,6 +83,8 @@ class Task:
         self.generator = Generator("sbi", task=name, seed=seed, device=device, threads=threads)
         self.observations, self.true_parameters = (
             np.array(_published()[name][key], np.float32) for key in ("observations", "parameters"))
+        self.num_observations, self.dim_data = self.observations.shape
+        self.dim_parameters = self.true_parameters.shape[1]
         self._next = 0
 
     @property
@@ -101,6 +131,34 @@ class Task:
         import torch
 
         return _LIKELIHOODS[self.name](torch.atleast_2d(torch.as_tensor(theta)), torch.atleast_2d(torch.as_tensor(x)))
+
+    def get_prior(self):
+        """A function that draws parameters: prior(num_samples=1) is a tensor [num_samples, parameters]."""
+        def prior(num_samples=1):
+            return self.prior.sample((num_samples,))
+        return prior
+
+    def get_prior_dist(self):
+        """The property `prior`."""
+        return self.prior
+
+    def get_simulator(self, max_calls=None):
+        """A Simulator. It raises SimulationBudgetExceeded instead of making more than max_calls simulations."""
+        return Simulator(self, max_calls)
+
+    def get_observation(self, num_observation):
+        """Observation 1 to 10 as a tensor [1, features]."""
+        return self._row(self.observations, num_observation)
+
+    def get_true_parameters(self, num_observation):
+        """The parameters of observation 1 to 10 as a tensor [1, parameters]."""
+        return self._row(self.true_parameters, num_observation)
+
+    def _row(self, rows, num_observation):
+        from torch import tensor
+
+        k = whole("num_observation", num_observation, 1, self.num_observations)
+        return tensor(rows[k - 1 : k])
 
     def __repr__(self):
         return f"<wellspring.sbi.Task {self.name}>"

@@ -4,14 +4,14 @@ from typing import Any
 import torch
 import torch.utils.data
 
-from . import Config, Mixture
+from . import Mixture, _Config
 
 def tensors(batch: Mapping[str, Any], device: Any = None) -> dict[str, torch.Tensor]: ...
 
 class IterableDataset(torch.utils.data.IterableDataset[dict[str, torch.Tensor]]):
     mixture: Mixture
     device: Any
-    def __init__(self, config: Config, overrides: str | Iterable[str] = (), *, set: Mapping[str, Any] | None = None,
+    def __init__(self, config: _Config, overrides: str | Iterable[str] = (), *, set: Mapping[str, Any] | None = None,
                  rank: int | None = None, world: int | None = None, layout: str = "NCHW",
                  device: Any = None, dtype: Any = None) -> None: ...
     def __len__(self) -> int: ...

@@ -3,12 +3,14 @@
 #include "kernels/runtime/step_graph.h"
 #include "tests/cuda_stand_in/runtime.h"
 
+#include <cuda_capture_mode.h>
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace wellspring::stand_in;
@@ -33,6 +35,20 @@ std::size_t stack_of_report(const std::string& functor) {
 }
 
 }  // namespace
+
+namespace wellspring::stand_in {
+
+cudaStreamCaptureMode& capture_mode() {
+  thread_local cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  return mode;
+}
+
+}  // namespace wellspring::stand_in
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  std::swap(*mode, capture_mode());
+  return cudaSuccess;
+}
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   delete graph;

@@ -33,7 +33,7 @@ thread_local cudaStream_t capturing_here = nullptr;
 /// Unhandled Operations"; cudaThreadExchangeStreamCaptureMode). Returns true if a capture was
 /// active.
 bool unsafe_in_capture(const char* call) {
-  if (capturing_here == nullptr) return false;
+  if (capturing_here == nullptr || capture_mode() == cudaStreamCaptureModeRelaxed) return false;
   capturing_here->here.capture->invalid = true;
   refuse(cudaErrorStreamCaptureUnsupported, call, "not allowed while this thread captures");
   return true;

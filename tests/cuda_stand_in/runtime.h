@@ -33,6 +33,9 @@ struct Runtime {
 /// Never destroyed, because destructors of static objects may still free their memory.
 Runtime& runtime();
 
+/// How the calling thread's unsafe calls affect captures.
+cudaStreamCaptureMode& capture_mode();
+
 /// Stores the error for cudaGetLastError and prints the reason to stderr, which CUDA does not do.
 cudaError_t refuse(cudaError_t error, const char* call, const char* why);
 

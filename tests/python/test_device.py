@@ -1,6 +1,8 @@
 """Batches on a GPU, or on the stand-in for one. Skipped without either."""
 
+import ctypes
 import hashlib
+import importlib.util
 import itertools
 import os
 import subprocess
@@ -8,6 +10,7 @@ import sys
 import unittest
 
 import wellspring as ws
+from wellspring import _core
 
 from test_generator import bytes_of
 
@@ -40,6 +43,17 @@ def digest(column):
     return hashlib.sha256(torch.from_dlpack(column).cpu().contiguous().numpy().tobytes()).hexdigest()
 
 
+def caller_s_stream():
+    """A cudaStream_t as an integer: CUDA's default stream, which the stand-in lacks."""
+    if not STAND_IN:
+        return 0
+    stream = ctypes.c_void_p()
+    create = ctypes.CDLL(_core.__file__)["_Z25cudaStreamCreateWithFlagsPP11CUstream_stj"]  # in C++, unlike CUDA's own
+    if create(ctypes.byref(stream), 1) != 0:
+        raise RuntimeError("cudaStreamCreateWithFlags failed")
+    return stream.value
+
+
 class Bytes(unittest.TestCase):
     def same(self, batch, host):
         self.assertEqual(list(batch), list(host))
@@ -53,15 +67,30 @@ class Bytes(unittest.TestCase):
                 g = ws.Generator(name, size=32, seed=7, device="cuda")
                 self.same(g.batch(5, 3), ws.Generator(name, size=32, seed=7).batch(5, 3))
 
-    @unittest.skipIf(STAND_IN, "the stand-in has no default stream")
     def test_in_the_caller_s_stream(self):
+        stream = caller_s_stream()
         g = ws.Generator("shapes", size=16, device="cuda", augment=["simclr"])
         out = g.batch(0, 4, dtype="f16")
         for first, epoch in itertools.product((0, 8), (0, 3)):
             want = ws.Generator("shapes", size=16, augment=["simclr"]).batch(first, 4, dtype="f16", epoch=epoch)
-            self.assertIs(g.batch(first, 4, dtype="f16", epoch=epoch, out=out, stream=0), out)
+            self.assertIs(g.batch(first, 4, dtype="f16", epoch=epoch, out=out, stream=stream), out)
             self.assertEqual(g.overflow["items"], 0)  # waits for the stream
             self.same(out, want)
+
+    @unittest.skipIf(STAND_IN or not importlib.util.find_spec("torch"), "needs a GPU and PyTorch")
+    def test_captured_by_torch(self):
+        import torch
+
+        g, host = (ws.Generator("shapes", size=16, device=device) for device in ("cuda", "cpu"))
+        out = g.batch(0, 4)
+        g.batch(0, 4, out=out, stream=torch.cuda.Stream())
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            g.batch(8, 4, out=out, stream=torch.cuda.current_stream())
+        self.same(out, host.batch(0, 4))
+        graph.replay()
+        torch.cuda.synchronize()
+        self.same(out, host.batch(8, 4))
 
     def test_outlive_the_generator(self):
         batch = ws.Generator("gaussian_linear", device="cuda").batch(3, 8)

@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import hashlib
+import importlib.util
 import json
 import multiprocessing
 import os
@@ -235,6 +236,23 @@ class Iteration(unittest.TestCase):
         self.assertEqual(wrong, [])
 
 
+class Freed(ctypes.Structure):
+    """A tensor in host memory whose storage was freed, as DLPack's DLManagedTensor; `offset` of a view into that, in bytes."""
+
+    _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("ndim", ctypes.c_int32), ("kind", ctypes.c_uint8),
+                ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.c_void_p), ("byte_offset", ctypes.c_uint64), ("context", ctypes.c_void_p),
+                ("deleter", ctypes.c_void_p)]
+
+    def __init__(self, shape, kind=2, offset=None):
+        super().__init__(offset, (1, 0), len(shape), kind, 32, 1, (ctypes.c_int64 * len(shape))(*shape))
+
+    def __dlpack__(self, **wanted):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self), b"dltensor", None)
+
+
 class Arguments(unittest.TestCase):
     def refuses(self, words, call, kind=ws.ConfigError):
         with self.assertRaises(kind) as caught:
@@ -296,7 +314,23 @@ class Arguments(unittest.TestCase):
         self.refuses("out['x'] f32 bf16", lambda: g.batch(0, 4, dtype="bf16", out={"x": x}))
         self.refuses("out['x'] f32 u8", lambda: g.batch(0, 4, dtype="u8", out={"x": x}))
         self.refuses("out dict", lambda: g.batch(0, 4, out=x), TypeError)
+        self.refuses("out['x'] freed live", out(x=Freed(x.shape)))
+        self.refuses("out['x'] freed live", out(x=Freed(x.shape, offset=x.itemsize)))
+        self.refuses("out['label'] freed", out(x=x, label=Freed((4,), kind=0)))
         self.refuses("out['x'] aligned", out(x=np.zeros(x.nbytes + 1, np.uint8)[1:].view(np.float32).reshape(x.shape)))
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not installed in the Python of this build")
+    def test_tensors_without_storage(self):
+        import torch
+
+        g = ws.Generator("gaussian_linear")
+        whole = torch.empty(g.batch(0, 6).x.shape)
+        views = whole, whole[2:]
+        for view in views:
+            g.batch(0, len(view), out={"x": view})
+        whole.untyped_storage().resize_(0)
+        for view in views:
+            self.refuses("out['x'] freed", lambda: g.batch(0, len(view), out={"x": view}))
 
     def test_a_missing_gpu_is_refused_with_the_program_s_message(self):
         refused = subprocess.run([PROGRAM, "digest", "shapes", "--count", "1", "--device", "cuda:99"],

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 from unittest import mock
 
@@ -40,6 +39,11 @@ CONFIG = {
 
 EVENTS = CONFIG | {"data": {"sources": [{"name": "events", "kind": "generator", "generator": "gaussian_linear"}]},
                    "eval": {}}
+
+
+def threads():
+    """Number of threads of this process."""
+    return len(os.listdir("/proc/self/task"))
 
 
 class Folder(unittest.TestCase):
@@ -234,9 +238,6 @@ class Training(Folder):
         self.assertTrue(ws.load(self.folder / "run"))
 
     def test_an_interrupted_run_leaves_no_thread(self):
-        def threads():
-            return len(os.listdir("/proc/self/task"))
-
         ws.train(CONFIG, set=self.out())
         finished = threads()
         for name in ("first", "second"):
@@ -255,16 +256,18 @@ class Training(Folder):
         self.assertTrue(ws.load(self.folder / "run"))
 
     def test_an_interrupt_ends_the_run_with_a_checkpoint(self):
-        timers = []
+        senders = []
 
         def interrupt(report):
-            if report["kind"] == "step" and not timers:
-                timers.append(threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)))
-                timers[0].start()
+            if report["kind"] == "step" and not senders:
+                senders.append(subprocess.Popen(["sh", "-c", f"sleep 0.1; kill -INT {os.getpid()}"]))
 
+        ws.train(CONFIG, set={"out": str(self.folder / "finished")})
+        finished = threads()
         with self.assertRaises(KeyboardInterrupt):
             ws.train(CONFIG, set=self.out() | {"train.steps": 10**7, "train.log_every": 500}, callback=interrupt)
-        timers[0].join()
+        self.assertEqual(threads(), finished)
+        senders[0].wait()
         self.assertTrue(ws.load(self.folder / "run"))
         self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
 

@@ -108,6 +108,43 @@ class Tasks(unittest.TestCase):
         with self.assertRaisesRegex(ws.ConfigError, "not a task"):
             ws.sbi.task("three_moons")
 
+    def test_simulators_of_sbibm_count_and_stop(self):
+        for name in ws.sbi.tasks():
+            task = ws.sbi.task(name)
+            simulator = task.get_simulator(max_calls=12)
+            shape = (task.num_observations, task.dim_parameters, task.dim_data)
+            self.assertEqual(shape, (10, len(task.true_parameters[0]), len(task.observations[0])))
+            x = simulator(task.true_parameters)
+            np.testing.assert_array_equal(x, task.simulator(task.true_parameters, first=0))
+            self.assertEqual(simulator(task.true_parameters[0]).shape, (1, task.dim_data))
+            with self.assertRaisesRegex(ws.sbi.SimulationBudgetExceeded, "2 more .* max_calls = 12: 11 were made"):
+                simulator(task.true_parameters[:2])
+            self.assertEqual(simulator.num_simulations, 11)  # the refused ones were not made
+            simulator(task.true_parameters[:1])
+            self.assertEqual((simulator.name, simulator.num_simulations, simulator.max_calls), (name, 12, 12))
+            self.assertEqual(task.get_simulator()(task.true_parameters).shape, (10, task.dim_data))
+        self.assertRaisesRegex(ws.ConfigError, "max_calls", task.get_simulator, -1)
+
+    @needs_torch
+    def test_priors_and_observations_of_sbibm(self):
+        import torch
+
+        for name in ws.sbi.tasks():
+            task = ws.sbi.task(name)
+            torch.manual_seed(1)
+            drawn = task.get_prior()(num_samples=7)
+            torch.manual_seed(1)
+            torch.testing.assert_close(drawn, task.get_prior_dist().sample((7,)), rtol=0, atol=0)
+            self.assertEqual((drawn.shape, task.get_prior()().shape), ((7, task.dim_parameters), (1, task.dim_parameters)))
+            self.assertEqual(task.get_simulator()(drawn).shape, (7, task.dim_data))
+            for number in (1, 10):
+                for got, rows in ((task.get_observation(number), task.observations),
+                                  (task.get_true_parameters(num_observation=number), task.true_parameters)):
+                    self.assertIsInstance(got, torch.Tensor)
+                    np.testing.assert_array_equal(got, rows[number - 1 : number])
+        self.assertRaisesRegex(ws.ConfigError, "num_observation = 0", task.get_observation, 0)
+        self.assertRaisesRegex(ws.ConfigError, "num_observation = 11", task.get_true_parameters, 11)
+
     @needs_torch
     def test_the_prior_is_the_generators(self):
         import torch
