@@ -15,7 +15,7 @@ constexpr int kRoom = 64, kOffsets = 8;
 template <class T>
 struct alignas(16) Line {
   T v[kRoom];
-  Line() { std::memset(v, 0x5a, sizeof(v)); }
+  Line() { std::memset(static_cast<void*>(v), 0x5a, sizeof(v)); }
   bool operator==(const Line& other) const { return std::memcmp(v, other.v, sizeof(v)) == 0; }
 };
 
