@@ -98,8 +98,10 @@ if(WELLSPRING_SANITIZE)
   list(APPEND host_flags -fsanitize=${WELLSPRING_SANITIZE} -fno-omit-frame-pointer
        -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
   if(WELLSPRING_SANITIZE MATCHES "undefined")
-    # AddressSanitizer already reports accesses through null and beyond an object.
-    list(APPEND host_flags -fno-sanitize-recover=undefined -fno-sanitize=null,object-size)
+    # AddressSanitizer already reports accesses through null and beyond an object. Casts of reals out of an integer's
+    # range have no defined result, and differ between hosts and devices.
+    list(APPEND host_flags -fsanitize=float-cast-overflow -fno-sanitize-recover=undefined,float-cast-overflow
+         -fno-sanitize=null,object-size)
   endif()
   target_link_options(wellspring_flags INTERFACE -fsanitize=${WELLSPRING_SANITIZE})
   target_compile_definitions(wellspring_flags INTERFACE WELLSPRING_SANITIZED=1)

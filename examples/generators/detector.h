@@ -55,8 +55,8 @@ struct Detector {
       const float share = pion ? draw.uniform(0.1f, 0.7f) : draw.uniform(0.6f, 0.9f);
       const Philox4 word = run.rng(i).block(Purpose::noise, 0);
       const math::NormalPair noise = math::box_muller(word.word[0], word.word[1]);
-      row.set(0, measured(share * energy, noise.first));
-      row.set(1, measured((1 - share) * energy, noise.second));
+      row.set_features(
+          0, {measured(share * energy, noise.first), measured((1 - share) * energy, noise.second)});
       truth.label = pion ? 1 : 0;
       truth.latents[0] = energy;
     });

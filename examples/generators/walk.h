@@ -67,10 +67,7 @@ struct Walk {
           y[i] += step.second;
         }
       }
-      for (int i = 0; i < count; ++i) {
-        row.set(i, 0, x[i]);
-        row.set(i, 1, y[i]);
-      }
+      for (int i = 0; i < count; ++i) row.set_item(i, {x[i], y[i]});
       row.set_count(count);
       truth.label = count > 1 ? 1 : 0;
       truth.latents[0] = static_cast<float>(count);

@@ -191,8 +191,7 @@ struct EeMumu {
     }
     run.straight([&](int i, auto& row, auto& truth) WS_INLINED {
       const Angles angles = draw(first.of(i), second.of(i), truth);
-      row.set(0, angles.cosine);
-      row.set(1, angles.phi);
+      row.set_features(0, {angles.cosine, angles.phi});
     });
   }
 

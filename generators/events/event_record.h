@@ -38,8 +38,7 @@ WS_INLINE void write(Row& row, int item, float e, float x, float y, float z, con
                                   static_cast<float>(tag.status),
                                   static_cast<float>(tag.mother1),
                                   static_cast<float>(tag.mother2)};
-  WS_UNROLL(9)
-  for (int i = 0; i < kColumns; ++i) row.set(item, i, values[i]);
+  row.set_item(item, values);
 }
 
 /// Names and units of the columns.

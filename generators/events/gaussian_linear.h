@@ -96,7 +96,7 @@ struct GaussianLinear {
             truth.latents[kParameters + k] = theta * theta;
             return theta;
           },
-          [&](int k, float x) { row.set(k, x); });
+          [&](int k, const float(&x)[2]) { row.set_features(k, x); });
     });
   }
 

@@ -21,8 +21,8 @@ struct GaussianMap {
   float mixing, noise, prior;
 
   /// Draws N parameters and measurements (N even) from scene blocks block(0), block(1), ... Calls
-  /// theta(i, value), which returns the parameter to use, and x(i, value). Each block's words give
-  /// pairs of normal deviates: first for the parameters, then, in new blocks, for the noise.
+  /// theta(i, value), which returns the parameter to use, and x(i, {value i, value i + 1}). Each
+  /// block's words give pairs of normal deviates: first for the parameters, then, in new blocks, for the noise.
   template <int N, class Block, class Theta, class X>
   WS_INLINE void draw(const Block& block, const Theta& theta, const X& x) const {
     static_assert(N % 2 == 0);
@@ -42,9 +42,9 @@ struct GaussianMap {
       const float first = theta(2 * pair, prior * drawn.first);
       const float second = theta(2 * pair + 1, prior * drawn.second);
       seen = mixing * seen + first;
-      x(2 * pair, seen + noise * error.first);
+      const float x1 = seen + noise * error.first;
       seen = mixing * seen + second;
-      x(2 * pair + 1, seen + noise * error.second);
+      x(2 * pair, {x1, seen + noise * error.second});
     }
   }
 };

@@ -166,10 +166,8 @@ struct Ginkgo {
       if (output_ == jets::Output::constituents) {
         jets::in_falling_order<N>(parts[i].e, parts[i].count, [&](int k, int place) {
           if (place >= items_) return;
-          row.set(place, 0, parts[i].e[k] * per_unit_);
-          row.set(place, 1, parts[i].x[k] * per_unit_);
-          row.set(place, 2, parts[i].y[k] * per_unit_);
-          row.set(place, 3, parts[i].z[k] * per_unit_);
+          row.set_item(place, {parts[i].e[k] * per_unit_, parts[i].x[k] * per_unit_,
+                               parts[i].y[k] * per_unit_, parts[i].z[k] * per_unit_});
         });
         // An unfinished part would have branched, so it counts as two constituents.
         row.set_count(count[i].finals + count[i].unfinished);
@@ -277,7 +275,9 @@ struct Ginkgo {
     if (output_ == jets::Output::image) {
       truth.latents[7] = jets::draw_image(cloud, picture_, row);
     } else {
-      jets::measure(cloud, sum, per_unit_, [&row](int f, float value) { row.set(f, value); });
+      float numbers[jets::kNumbers];
+      jets::measure(cloud, sum, per_unit_, numbers);
+      row.set_features(0, numbers);
     }
   }
 

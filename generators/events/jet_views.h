@@ -247,7 +247,7 @@ WS_INLINE void turn(Cloud& cloud) {
 template <class Row>
 WS_HD float draw_image(Cloud& cloud, const Picture& picture, Row& row) {
   const int pixels = picture.pixels;
-  for (int i = 0; i < pixels * pixels; ++i) row.set(i, 0.0f);
+  row.clear(pixels * pixels);
   const float total = total_pt(cloud);
   if (!(total > 0)) return 0;
   centre(cloud, total);
@@ -337,17 +337,15 @@ WS_HD inline void correlate(const Cloud& cloud, float total, float* z, float& e2
   }
 }
 
-/// Calls set(f, value) for every observable f. `sum`: total momentum, GeV. Overwrites the cloud.
-template <class Set>
-WS_HD void measure(Cloud& cloud, const Sum& sum, float per_unit, const Set& set) {
+/// Computes every observable. `sum`: total momentum, GeV. Overwrites the cloud.
+WS_HD inline void measure(Cloud& cloud, const Sum& sum, float per_unit, float (&number)[kNumbers]) {
+  WS_UNROLL(16)
+  for (int f = 0; f < kNumbers; ++f) number[f] = 0;
   const float total = total_pt(cloud);
-  set(kMultiplicity, static_cast<float>(cloud.count));
-  set(kPt, sum.pt() * per_unit);
-  set(kMass, sum.mass() * per_unit);
-  if (!(total > 0)) {
-    for (int f = kWidth; f < kNumbers; ++f) set(f, 0.0f);
-    return;
-  }
+  number[kMultiplicity] = static_cast<float>(cloud.count);
+  number[kPt] = sum.pt() * per_unit;
+  number[kMass] = sum.mass() * per_unit;
+  if (!(total > 0)) return;
   centre(cloud, total);
   float width = 0, lha = 0, thrust = 0, squares = 0;
   for (int i = 0; i < cloud.count; ++i) {
@@ -358,25 +356,27 @@ WS_HD void measure(Cloud& cloud, const Sum& sum, float per_unit, const Set& set)
     thrust = math::fma(pt, d2, thrust);
     squares = math::fma(pt, pt, squares);
   }
-  set(kWidth, width / total);
-  set(kLha, lha / total);
-  set(kThrust, thrust / total);
-  set(kPtD, math::sqrt(squares) / total);
+  number[kWidth] = width / total;
+  number[kLha] = lha / total;
+  number[kThrust] = thrust / total;
+  number[kPtD] = math::sqrt(squares) / total;
   separate(cloud);
   float taus[3];
   for (int n = 3; n > 0; --n) {
     cluster(cloud, n);
     taus[n - 1] = tau(cloud, total);
-    set(kTau1 + n - 1, taus[n - 1]);
   }
-  set(kTau21, quotient(taus[1], taus[0]));
-  set(kTau32, quotient(taus[2], taus[1]));
+  number[kTau1] = taus[0];
+  number[kTau2] = taus[1];
+  number[kTau3] = taus[2];
+  number[kTau21] = quotient(taus[1], taus[0]);
+  number[kTau32] = quotient(taus[2], taus[1]);
   float e2 = 0, e3 = 0;
   correlate(cloud, total, cloud.sub_pt, e2, e3);
-  set(kE2, e2);
-  set(kE3, e3);
-  set(kC2, quotient(e3, e2 * e2));
-  set(kD2, quotient(e3, e2 * e2 * e2));
+  number[kE2] = e2;
+  number[kE3] = e3;
+  number[kC2] = quotient(e3, e2 * e2);
+  number[kD2] = quotient(e3, e2 * e2 * e2);
 }
 
 }  // namespace wellspring::jets

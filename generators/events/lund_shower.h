@@ -426,14 +426,14 @@ struct LundShower {
                       {0, pdg, record::Status::final, mother});
         continue;
       }
-      row.set(i, 0, jet.room[k] * per_unit_);
-      row.set(i, 1, jet.pt[k] * per_unit_);
-      row.set(i, 2, jet.eta[k] * per_unit_);
-      row.set(i, 3, jet.phi[k] * per_unit_);
-      if (columns_ == Columns::momenta) continue;
-      row.set(i, 4, jet.angle[k]);
-      row.set(i, 5, jet.softer[k]);
-      row.set(i, 6, static_cast<float>(jet.depth[k]));
+      const float e = jet.room[k] * per_unit_, x = jet.pt[k] * per_unit_;
+      const float y = jet.eta[k] * per_unit_, z = jet.phi[k] * per_unit_;
+      if (columns_ == Columns::momenta) {
+        row.set_item(i, {e, x, y, z});
+      } else {
+        row.set_item(i,
+                     {e, x, y, z, jet.angle[k], jet.softer[k], static_cast<float>(jet.depth[k])});
+      }
     }
     // An unfinished parton would have radiated, so it counts as two.
     row.set_count(parents + jet.count + jet.unfinished);
@@ -502,10 +502,7 @@ struct LundShower {
       b += pt * 2 * sine * sine;
       c += pt * 2 * sine * cosine;
       d += pt * (up - 1) * (up + 1) / (2 * up);
-      row.set(i, 0, jet.pt[k] * per_unit_);
-      row.set(i, 1, jet.eta[k]);
-      row.set(i, 2, jets::wrapped(jet.phi[k] + phi));
-      row.set(i, 3, 0);
+      row.set_item(i, {jet.pt[k] * per_unit_, jet.eta[k], jets::wrapped(jet.phi[k] + phi), 0});
     }
     row.set_count(jet.count + jet.unfinished);
     const double square = (a + b) * (2 * s + a - b) - c * c - d * d;
@@ -533,7 +530,9 @@ struct LundShower {
       const Momentum p = momentum(jet.pt[i], jet.eta[i], jet.phi[i]);
       sum.add(p.e, p.x, p.y, p.z);
     }
-    jets::measure(cloud, sum, per_unit_, [&row](int f, float value) { row.set(f, value); });
+    float numbers[jets::kNumbers];
+    jets::measure(cloud, sum, per_unit_, numbers);
+    row.set_features(0, numbers);
   }
 
   Species species_[lund::kMostClasses] = {};

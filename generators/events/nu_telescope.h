@@ -430,17 +430,13 @@ struct NuTelescope {
   WS_INLINE void write(const telescope::Array& array, const Pulse& pulse, bool confirmed, int item,
                        Row& row) const {
     const telescope::Vector place = place_of(array, pulse.sensor);
-    row.set(item, kX, place.x * per_unit_);
-    row.set(item, kY, place.y * per_unit_);
-    row.set(item, kZ, place.z * per_unit_);
-    row.set(item, kTime, pulse.time * per_time_unit_);
-    row.set(item, kCharge, pulse.charge);
-    row.set(item, kAuxiliary, confirmed ? 0.0f : 1.0f);
+    row.set_item(item, {place.x * per_unit_, place.y * per_unit_, place.z * per_unit_,
+                        pulse.time * per_time_unit_, pulse.charge, confirmed ? 0.0f : 1.0f});
     if (output_ != Output::truth) return;
-    row.set(item, kSensor, static_cast<float>(pulse.sensor));
-    row.set(item, kGeometricTime, pulse.geometric_time * per_time_unit_);
-    row.set(item, kDelay, pulse.delay * per_time_unit_);
-    row.set(item, kIsLight, pulse.light ? 1.0f : 0.0f);
+    row.set_item(item,
+                 {static_cast<float>(pulse.sensor), pulse.geometric_time * per_time_unit_,
+                  pulse.delay * per_time_unit_, pulse.light ? 1.0f : 0.0f},
+                 kSensor);
   }
 
   template <class Row>

@@ -154,10 +154,8 @@ struct Rambo {
 
   template <class Row>
   WS_INLINE void write(int item, double e, double x, double y, double z, Row& row) const {
-    row.set(item, 0, static_cast<float>(e * per_unit_));
-    row.set(item, 1, static_cast<float>(x * per_unit_));
-    row.set(item, 2, static_cast<float>(y * per_unit_));
-    row.set(item, 3, static_cast<float>(z * per_unit_));
+    row.set_item(item, {static_cast<float>(e * per_unit_), static_cast<float>(x * per_unit_),
+                        static_cast<float>(y * per_unit_), static_cast<float>(z * per_unit_)});
   }
 
   /// Writes the final particles, body by body, for events [first, first + N) of a run with `n`

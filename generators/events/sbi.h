@@ -137,7 +137,7 @@ struct Sbi {
           GaussianMap{0, kTenthRoot, kTenthRoot}.draw<sbi::kGaussian>(
               [&](unsigned block) { return rng.block(Purpose::scene, block); },
               [&](int k, float drawn) { return truth.latents.draw(k, drawn); },
-              [&](int k, float x) { row.set(k, x); });
+              [&](int k, const float(&x)[2]) { row.set_features(k, x); });
         });
         break;
       case Task::gaussian_linear_uniform:
@@ -201,8 +201,8 @@ struct Sbi {
       const math::NormalPair error = math::box_muller(noise.word[word], noise.word[word + 1]);
       const float first = truth.latents.draw(i, 2 * unit_float(uniform.word[word]) - 1);
       const float second = truth.latents.draw(i + 1, 2 * unit_float(uniform.word[word + 1]) - 1);
-      row.set(i, math::fma(kTenthRoot, error.first, first));
-      row.set(i + 1, math::fma(kTenthRoot, error.second, second));
+      row.set_features(i, {math::fma(kTenthRoot, error.first, first),
+                           math::fma(kTenthRoot, error.second, second)});
     }
   }
 
@@ -216,8 +216,8 @@ struct Sbi {
     const float sigma = below(scene.word[2], 2) == 0 ? 1.0f : 0.1f;
     truth.latents.draw(0, math::fma(20, unit_float(scene.word[0]), -10));
     truth.latents.draw(1, math::fma(20, unit_float(scene.word[1]), -10));
-    row.set(0, math::fma(sigma, error.first, truth.latents[0]));
-    row.set(1, math::fma(sigma, error.second, truth.latents[1]));
+    row.set_features(0, {math::fma(sigma, error.first, truth.latents[0]),
+                         math::fma(sigma, error.second, truth.latents[1])});
   }
 
   /// theta uniform in (-1, 1); x is a point on a half circle of radius N(0.1, 0.01^2) about (0.25,
@@ -232,8 +232,9 @@ struct Sbi {
         math::fma(0.01f, math::box_muller(noise.word[0], noise.word[1]).first, 0.1f);
     const math::SinCos angle =
         math::sincos_turns(math::fma(0.5f, unit_float(noise.word[2]), -0.25f));
-    row.set(0, math::fma(-kHalfRoot, math::abs(t1 + t2), math::fma(radius, angle.cosine, 0.25f)));
-    row.set(1, math::fma(kHalfRoot, t2 - t1, radius * angle.sine));
+    row.set_features(
+        0, {math::fma(-kHalfRoot, math::abs(t1 + t2), math::fma(radius, angle.cosine, 0.25f)),
+            math::fma(kHalfRoot, t2 - t1, radius * angle.sine)});
   }
 
   /// theta uniform in (-3, 3); x consists of four points from N((t1, t2), S) with standard
@@ -340,12 +341,14 @@ struct Sbi {
         });
       }
       for (int i = 0; raw && i < N; ++i) {
-        for (int word = 0; word < 4; ++word) run.row(i).set(4 * block + word, fired[word][i]);
+        run.row(i).set_features(4 * block, {fired[0][i], fired[1][i], fired[2][i], fired[3][i]});
       }
     }
     for (int i = 0; !raw && i < N; ++i) {
+      float x[kThetas];
       WS_UNROLL(10)
-      for (int k = 0; k < kThetas; ++k) run.row(i).set(k, statistic[k][i]);
+      for (int k = 0; k < kThetas; ++k) x[k] = statistic[k][i];
+      run.row(i).set_features(0, x);
     }
   }
 

@@ -314,27 +314,15 @@ struct Tracks {
   template <class Row>
   WS_INLINE void write(const TrackHit& hit, int particle, const TrackParticle& from, int item,
                        Row& row) const {
-    row.set(item, kX, hit.x);
-    row.set(item, kY, hit.y);
-    row.set(item, kZ, hit.z);
-    if (columns_ == Columns::position) return;
-    row.set(item, kVolume, static_cast<float>(hit.volume));
-    row.set(item, kLayer, static_cast<float>(hit.layer));
-    if (columns_ == Columns::hits) return;
-    row.set(item, kParticle, static_cast<float>(particle));
-    row.set(item, kTrueX, hit.true_x);
-    row.set(item, kTrueY, hit.true_y);
-    row.set(item, kTrueZ, hit.true_z);
-    row.set(item, kTruePx, hit.px);
-    row.set(item, kTruePy, hit.py);
-    row.set(item, kTruePz, hit.pz);
-    row.set(item, kVertexX, length(double{from.x}));
-    row.set(item, kVertexY, length(double{from.y}));
-    row.set(item, kVertexZOfHit, length(double{from.z}));
-    row.set(item, kPx, from.pt * from.cosine);
-    row.set(item, kPy, from.pt * from.sine);
-    row.set(item, kPz, from.pt * from.sinh_eta);
-    row.set(item, kCharge, from.charge);
+    if (columns_ == Columns::position) return row.set_item(item, {hit.x, hit.y, hit.z});
+    const auto volume = static_cast<float>(hit.volume), layer = static_cast<float>(hit.layer);
+    if (columns_ == Columns::hits) return row.set_item(item, {hit.x, hit.y, hit.z, volume, layer});
+    row.set_item(item, {hit.x, hit.y, hit.z, volume, layer, static_cast<float>(particle),
+                        hit.true_x, hit.true_y, hit.true_z, hit.px, hit.py, hit.pz});
+    row.set_item(item,
+                 {length(double{from.x}), length(double{from.y}), length(double{from.z}),
+                  from.pt * from.cosine, from.pt * from.sine, from.pt * from.sinh_eta, from.charge},
+                 kVertexX);
   }
 
   /// Sets `weight`. All hits of particles with at least kFewestHits hits have equal weights; the

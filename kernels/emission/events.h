@@ -25,8 +25,9 @@
 //     using EventCell = std::uint64_t;  WS_HD std::int64_t cells() const;
 //     void make(Team&, const SampleKey&, Row&, TruthOf<F>&, EventCell*) const;
 //
-// `Row` is a RowWriter. The members of a team write different features of a row, and all members
-// call set_count with the same number. Only the truth of rank 0 is used.
+// `Row` is a RowWriter; its set_item and set_features write neighbouring features together. The
+// members of a team write different features of a row, and all members call set_count with the same
+// number. Only the truth of rank 0 is used.
 #pragma once
 
 #include "kernels/augment/emit_call.h"

@@ -10,6 +10,7 @@
 #include "kernels/runtime/dtype.h"
 #include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/macros.h"
+#include "kernels/runtime/neighbours.h"
 
 #include <cstdint>
 #include <type_traits>
@@ -28,6 +29,15 @@ struct Elements {
 
   WS_INLINE Elements(void* x, DType, std::int64_t offset) : first(static_cast<T*>(x) + offset) {}
   WS_INLINE void set(std::int64_t i, float value) const { first[i] = static_cast<T>(value); }
+  /// Sets N neighbouring elements.
+  template <int N>
+  WS_INLINE void set(std::int64_t i, const float (&values)[N]) const {
+    store_neighbours(first + i, values);
+  }
+  /// Sets elements [begin, end) to 0; called by each member `rank` of `size`.
+  WS_INLINE void clear(std::int64_t begin, std::int64_t end, int rank, int size) const {
+    store_zeros(first + begin, end - begin, rank, size);
+  }
   WS_INLINE const void* at(std::int64_t i) const { return first + i; }
 };
 template <>
@@ -44,6 +54,13 @@ struct Elements<HostFloat> {
     } else {
       static_cast<float*>(x)[offset + i] = value;
     }
+  }
+  template <int N>
+  WS_INLINE void set(std::int64_t i, const float (&values)[N]) const {
+    for (int k = 0; k < N; ++k) set(i + k, values[k]);
+  }
+  WS_INLINE void clear(std::int64_t begin, std::int64_t end, int rank, int size) const {
+    for (std::int64_t i = begin + rank; i < end; i += size) set(i, 0);
   }
   WS_INLINE const void* at(std::int64_t i) const {
     return static_cast<const char*>(x) + (offset + i) * (narrow ? 2 : 4);

@@ -172,8 +172,7 @@ struct TeamSpray {
                   Truth<kLatents, kTargets>& truth) const {
     const int items = spray.items_of(key.rng);
     for (int i = team.rank(); i < items; i += team.size()) {
-      row.set(i, 0, static_cast<float>(i + 1));
-      row.set(i, 1, Spray::value(key.rng, i));
+      row.set_item(i, {static_cast<float>(i + 1), Spray::value(key.rng, i)});
     }
     row.set_count(items);
     if (team.rank() == 0) row.set_global(0, static_cast<float>(items));

@@ -23,6 +23,15 @@ struct JetRow {
     items.resize(std::max(items.size(), static_cast<std::size_t>(item) + 1));
     items[static_cast<std::size_t>(item)][static_cast<std::size_t>(feature)] = value;
   }
+  template <int N>
+  void set_item(int item, const float (&numbers)[N]) {
+    for (int k = 0; k < N; ++k) set(item, k, numbers[k]);
+  }
+  template <int N>
+  void set_features(int first, const float (&numbers)[N]) {
+    for (int k = 0; k < N; ++k) set(first + k, numbers[k]);
+  }
+  void clear(int features) { values.assign(static_cast<std::size_t>(features), 0.0f); }
   void set(int index, float value) {
     values.resize(std::max(values.size(), static_cast<std::size_t>(index) + 1));
     values[static_cast<std::size_t>(index)] = value;

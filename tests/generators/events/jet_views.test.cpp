@@ -44,6 +44,7 @@ struct Filled {
 struct Values {
   std::vector<float> x = std::vector<float>(65 * 65, -1.0f);
   void set(int i, float value) { x[static_cast<std::size_t>(i)] = value; }
+  void clear(int features) { std::fill_n(x.begin(), features, 0.0f); }
 };
 
 struct Drawn {
@@ -60,10 +61,9 @@ Drawn draw(const Jet& jet, const jets::Picture& picture) {
 
 std::array<float, jets::kNumbers> measure(const Jet& jet) {
   Filled filled(jet);
-  std::array<float, jets::kNumbers> numbers{};
-  jets::measure(filled.cloud, {5, 3, 0, 0}, 0.5f,
-                [&](int f, float value) { numbers[static_cast<std::size_t>(f)] = value; });
-  return numbers;
+  float numbers[jets::kNumbers];
+  jets::measure(filled.cloud, {5, 3, 0, 0}, 0.5f, numbers);
+  return std::to_array(numbers);
 }
 
 /// Some constituents around two or three centres, with coordinates representable in f32.
