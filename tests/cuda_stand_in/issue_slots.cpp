@@ -1,8 +1,11 @@
-// Counts the warp instructions that a GPU issues per sample of each generator. It runs the batches
-// of `wellspring bench generators` from the listings that WELLSPRING_STAND_IN_LISTINGS names.
-// Called by scripts/issue-slots, which creates the listings. Prints one line per row of the table:
+// Counts the warp instructions and the memory traffic of a GPU per sample of each generator. It runs
+// the batches of `wellspring bench generators` from the listings that WELLSPRING_STAND_IN_LISTINGS
+// names. Called by scripts/issue-slots, which creates the listings. Prints one line per row of the
+// table:
 //
-//     generator | what | side | samples counted | warp instructions per sample | bytes per sample
+//     generator | what | side | samples counted | warp instructions per sample | bytes per sample |
+//     L2 sectors per sample | bytes of local memory per sample | shared wavefronts per sample |
+//     instructions of the integer and of the special pipe per sample
 //
 // Exit codes: 0: done, 1: a kernel could not be run, 2: usage error.
 #include "bench/generator_batches.h"
@@ -52,11 +55,12 @@ std::vector<Case> cases_of(const GeneratorEntry& entry) {
   return cases;
 }
 
-/// Runs a batch from the listings and returns its warp instructions per sample and bytes per
-/// sample. If data stays resident, a batch on the host runs first.
+/// Runs a batch from the listings and returns its counts per sample. If data stays resident, a batch
+/// on the host runs first.
 struct Counted {
   double warp_instructions;
   std::size_t bytes;
+  double sectors, local_bytes, wavefronts, integer, special;
 };
 Counted count(const Case& of, std::int64_t samples, sass::Kernels& kernels) {
   bench::GeneratorBatches batches(of.entry, of.settings, {samples, of.side}, Device::cuda(0));
@@ -66,10 +70,22 @@ Counted count(const Case& of, std::int64_t samples, sass::Kernels& kernels) {
     batches.wait();
   };
   if (of.is_cached()) make(false);
-  const std::uint64_t before = kernels.warp_instructions();
+  const std::uint64_t before = kernels.warp_instructions(),
+                      integer = kernels.warp_instructions(sass::Pipe::integer),
+                      special = kernels.warp_instructions(sass::Pipe::special);
+  const sass::Traffic traffic_before = kernels.traffic();
   make(true);
-  const auto issued = static_cast<double>(kernels.warp_instructions() - before);
-  return {issued / static_cast<double>(samples), batches.sample_bytes()};
+  const sass::Traffic traffic = kernels.traffic() - traffic_before;
+  const auto per_sample = [samples](std::uint64_t count) {
+    return static_cast<double>(count) / static_cast<double>(samples);
+  };
+  return {per_sample(kernels.warp_instructions() - before),
+          batches.sample_bytes(),
+          per_sample(traffic.sectors),
+          per_sample(traffic.local_bytes),
+          per_sample(traffic.wavefronts),
+          per_sample(kernels.warp_instructions(sass::Pipe::integer) - integer),
+          per_sample(kernels.warp_instructions(sass::Pipe::special) - special)};
 }
 
 /// Number of samples that fills whole warps if a thread makes or draws one sample: 1024 events, or
@@ -87,8 +103,10 @@ std::int64_t samples_of(const Case& of, sass::Kernels& kernels) {
 void print_count(const Case& of, sass::Kernels& kernels) {
   const std::int64_t samples = samples_of(of, kernels);
   const Counted counted = count(of, samples, kernels);
-  std::printf("%s | %s | %d | %lld | %.6g | %zu\n", of.entry.name.c_str(), of.what.c_str(), of.side,
-              static_cast<long long>(samples), counted.warp_instructions, counted.bytes);
+  std::printf("%s | %s | %d | %lld | %.6g | %zu | %.6g | %.6g | %.6g | %.6g | %.6g\n",
+              of.entry.name.c_str(), of.what.c_str(), of.side, static_cast<long long>(samples),
+              counted.warp_instructions, counted.bytes, counted.sectors, counted.local_bytes,
+              counted.wavefronts, counted.integer, counted.special);
   std::fflush(stdout);
 }
 

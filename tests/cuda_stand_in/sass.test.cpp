@@ -1,5 +1,8 @@
 // Tests the machine that runs listings, using small listings with known results and counts.
+#include "kernels/ops/broadcast.h"
+#include "tests/cuda_stand_in/sass/kernels.h"
 #include "tests/cuda_stand_in/sass/machine.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +10,11 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <fstream>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -165,6 +170,91 @@ TEST(Sass, PropagatesCarriesAndBorrows) {
   EXPECT_EQ(difference("0x1"), 2u);
 }
 
+// The upper word of a sum is (3 << 16) + 5, or minus 5, and the carry of the lower words.
+TEST(Sass, AddsCarriesToShiftedWords) {
+  const auto upper = [](const std::string& lower, const std::string& summand) {
+    Code code = code_of(
+        with_store({"MOV R2, " + lower, "MOV R3, 0x3", "MOV R9, 0x5", "IADD3 R6, P0, R2, 0x1, RZ",
+                    "LEA.X R8, R3, " + summand + ", 0x10, P0"}));
+    return stored_by(code, 32)[0];
+  };
+  EXPECT_EQ(upper("0x7", "R9"), 0x30005u);
+  EXPECT_EQ(upper("0xffffffff", "R9"), 0x30006u);
+  EXPECT_EQ(upper("0x7", "~R9"), 0x2fffau);
+}
+
+/// The traffic of one access by 32 threads, whose address is `base` + `stride` * thread. `base` is
+/// the kernel's parameter or an address in shared or local memory.
+Traffic traffic_of(const std::string& access, int stride, const std::string& base = "UR4") {
+  std::array<char, 16> hex{};
+  std::snprintf(hex.data(), hex.size(), "0x%x", stride);
+  const std::string upper = base == "UR4" ? "MOV R5, UR5" : "MOV R5, RZ";
+  Code code =
+      code_of({"ULDC.64 UR4, c[0x0][0x210]", "MOV R4, " + base, upper, "S2R R0, SR_TID.X",
+               std::string("IMAD.WIDE.U32 R4, R0, ") + hex.data() + ", R4", access, "EXIT"});
+  alignas(128) static std::array<std::byte, 4096> memory;
+  const std::byte* const to = memory.data();
+  run_grid(code, {1, 32, 4096}, &to, sizeof to);
+  return code.traffic;
+}
+
+TEST(Sass, CountsTheSectorsOfGlobalMemory) {
+  EXPECT_EQ(traffic_of("STG.E desc[UR6][R4.64], R8", 4).sectors, 4u);
+  EXPECT_EQ(traffic_of("LDG.E.128 R8, desc[UR6][R4.64]", 16).sectors, 16u);
+  EXPECT_EQ(traffic_of("STG.E.U16 desc[UR6][R4.64], R8", 2).sectors, 2u);
+  EXPECT_EQ(traffic_of("STG.E.U16 desc[UR6][R4.64], R8", 64).sectors, 32u);
+  EXPECT_EQ(traffic_of("STG.E desc[UR6][R4.64], R8", 0).sectors, 1u);
+  EXPECT_EQ(traffic_of("@!PT STG.E desc[UR6][R4.64], R8", 4).sectors, 0u);
+  EXPECT_EQ(traffic_of("STG.E desc[UR6][R4.64], R8", 4).wavefronts, 0u);
+}
+
+TEST(Sass, CountsTheWavefrontsOfSharedMemory) {
+  const auto wavefronts = [](const std::string& access, int stride) {
+    return traffic_of(access, stride, "0x400").wavefronts;
+  };
+  EXPECT_EQ(wavefronts("LDS R8, [R4]", 4), 1u) << "each thread has its own bank";
+  EXPECT_EQ(wavefronts("LDS R8, [R4]", 8), 2u);
+  EXPECT_EQ(wavefronts("LDS R8, [R4]", 128), 32u) << "all words are in one bank";
+  EXPECT_EQ(wavefronts("LDS R8, [R4]", 0), 1u) << "one word goes to all threads";
+  EXPECT_EQ(wavefronts("STS.U16 [R4], R8", 2), 1u);
+  EXPECT_EQ(wavefronts("LDS.64 R8, [R4]", 8), 2u);
+  EXPECT_EQ(wavefronts("LDS.128 R8, [R4]", 16), 4u);
+  EXPECT_EQ(wavefronts("LDS.128 R8, [R4]", 32), 8u);
+  EXPECT_EQ(wavefronts("ATOMS.ADD R8, [R4], R8", 4), 1u);
+  EXPECT_EQ(wavefronts("ATOMS.ADD R8, [R4], R8", 0), 32u) << "threads change a word in turn";
+  EXPECT_EQ(wavefronts("ATOMS.POPC.INC.32 RZ, [R4+URZ]", 0), 1u) << "a count is added at once";
+  EXPECT_EQ(traffic_of("LDS R8, [R4]", 4, "0x400").sectors, 0u);
+}
+
+TEST(Sass, CountsTheBytesOfLocalMemory) {
+  EXPECT_EQ(traffic_of("STL.64 [R4], R8", 8, "RZ").local_bytes, 32 * 8u);
+  EXPECT_EQ(traffic_of("STL.64 [R4], R8", 8, "RZ").wavefronts, 0u);
+}
+
+TEST(Sass, CountsInstructionsByPipe) {
+  Code code = code_of(
+      with_store({"MUFU.RCP R2, R3", "IADD3 R2, R3, R3, RZ", "LOP3.LUT R2, R3, R3, RZ, 0xc0, !PT",
+                  "UIADD3 UR8, UR9, UR9, URZ", "FFMA R2, R3, R3, R3", "I2F.RP R2, R3"}));
+  stored_by(code, 64);
+  EXPECT_EQ(code.warp_instructions(Pipe::integer), 2 * 2u);
+  EXPECT_EQ(code.warp_instructions(Pipe::special), 2 * 2u);
+}
+
+// The host's compiler writes the enumerator as Broadcast::scale, a mangled name as a number.
+TEST(Sass, FindsTheKernelOfAFunctorWithAnEnumerator) {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder / "kernels.sass")
+      << "\t.section\t.text._ZN10wellspring4cuda10run_leagueINS_3ops15BroadcastToRowsIfLNS2_"
+         "9BroadcastE1EEEEEvNS_11LeagueBlockIT_EE,\"ax\",@progbits\n"
+         "        /*0000*/  EXIT ;\n";
+  Kernels kernels(folder.path());
+  using Scale = ops::BroadcastToRows<float, ops::Broadcast::scale>;
+  using Add = ops::BroadcastToRows<float, ops::Broadcast::add>;
+  EXPECT_EQ(kernels.find(typeid(LeagueBlock<Scale>).name()).listing.size(), 1u);
+  EXPECT_THROW(kernels.find(typeid(LeagueBlock<Add>).name()), std::runtime_error);
+  EXPECT_THROW(kernels.find(typeid(MapBlock<Scale>).name()), std::runtime_error);
+}
+
 TEST(Sass, SynchronisesTheWarpsOfABlock) {
   // Through shared memory, each thread reads the index of the thread one warp before or after it.
   for (const int distance : {-32, 32}) {
@@ -175,6 +265,16 @@ TEST(Sass, SynchronisesTheWarpsOfABlock) {
         EXPECT_EQ(read[i], (i + 96 + static_cast<std::uint32_t>(distance)) % 96) << seed;
     }
   }
+}
+
+// Code for teams of any size guards its barriers: small teams skip the barriers of block and warp.
+TEST(Sass, SkipsBarriersWithAFalseGuard) {
+  Code block = exchange(32, "@!PT BAR.SYNC.DEFER_BLOCKING 0x0");
+  expect_refused(block, 96, 0, "a race");
+  Code warp = code_of(with_store({"S2R R0, SR_TID.X", "ISETP.GE.AND P0, PT, R0, 0xa, PT",
+                                  "BSSY B0, `(.L_x_1)", "@P0 BRA `(.L_x_0)", "@!PT WARPSYNC.ALL",
+                                  ".L_x_0:", "BSYNC B0", ".L_x_1:", "MOV R8, R0"}));
+  EXPECT_EQ(stored_by(warp, 32)[9], 9u);
 }
 
 // Without the barrier, warps in ascending order would still read what lower warps have written.

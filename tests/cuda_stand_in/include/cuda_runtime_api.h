@@ -182,6 +182,7 @@ namespace wellspring::stand_in {
 struct HostKernel {
   void (*run)(const void* parameters);
   const char* name;
+  const char* block = "";  ///< mangled type of its parameter, which identifies its listing
 };
 
 /// Replaces cudaLaunchKernel in the stand-in: enqueues a kernel, which is host work. `stream` is a

@@ -99,7 +99,8 @@ Operation multiply_add(const Line& line) {
   };
 }
 
-/// to = (a << shift) + b, or the same with the upper half of the 64-bit (c, a) << shift.
+/// to = (a << shift) + b, or the same with the upper half of the 64-bit (c, a) << shift. With X, b is
+/// an upper word: negated it contributes its complement, and the carry is added.
 Operation shift_add(const Line& line) {
   const Form form = form_with_target(line);
   const bool upper = line.has("HI"), carries_in = line.has("X"), extends = line.has("SX32");
@@ -118,8 +119,9 @@ Operation shift_add(const Line& line) {
       const u64 wide =
           extends ? high_to_low(as_signed(a[i])) : a[i] | u64{has_upper_half ? c[i] : 0} << 32;
       const u64 shifted = wide << shift;
-      const u64 sum = upper ? (shifted >> 32) + b[i] + (bit(in, i) ? 1 : 0)
-                            : (shifted & 0xffffffffu) + summand(form.from[1], b[i]);
+      const u64 whole = upper ? shifted >> 32 : shifted & 0xffffffffu;
+      const u64 sum = upper || carries_in ? whole + b[i] + (bit(in, i) ? 1 : 0)
+                                          : whole + summand(form.from[1], b[i]);
       out[i] = static_cast<u32>(sum);
       carry |= Lanes{(sum >> 32) != 0} << i;
     }

@@ -1,4 +1,4 @@
-// The kernels in a folder of listings, found by the names that the launchers give them. Called by
+// The kernels in a folder of listings, found by the types of their parameter blocks. Called by
 // the stand-in's launcher and by the issue-slot counter; host only.
 #pragma once
 
@@ -20,19 +20,24 @@ class Kernels {
   /// The kernels in the folder that WELLSPRING_STAND_IN_LISTINGS names; null if it is not set.
   static Kernels* of_environment();
 
-  /// `name`: a KernelHandle's name. Throws std::runtime_error for an unknown name or instruction.
-  Code& find(const std::string& name);
+  /// `block`: the mangled type of a kernel's parameter. Throws std::runtime_error if no kernel takes
+  /// it, and for an unknown instruction. At the first call for a kernel, its mangled name is added to
+  /// the file that WELLSPRING_STAND_IN_RAN names.
+  Code& find(const std::string& block);
   /// Selects whether later launches run listings (the default) or the host's loops.
   void use(bool listings) { in_use_ = listings; }
   bool in_use() const { return in_use_; }
   /// Number of warp instructions in all runs.
   std::uint64_t warp_instructions() const;
+  std::uint64_t warp_instructions(Pipe pipe) const;
+  /// Memory traffic of all runs.
+  Traffic traffic() const;
 
  private:
   bool in_use_ = true;
   std::map<std::string, Listing> listings_;             ///< by mangled name
-  std::map<std::string, std::string> mangled_;          ///< by functor, as functor_of returns it
-  std::map<std::string, std::unique_ptr<Code>> codes_;  ///< by the name of the handle
+  std::map<std::string, std::string> mangled_;          ///< by the type of the block
+  std::map<std::string, std::unique_ptr<Code>> codes_;  ///< by the mangled type of the block
 };
 
 }  // namespace wellspring::sass

@@ -54,6 +54,13 @@ std::uint64_t Code::warp_instructions() const {
   return std::accumulate(issued.begin(), issued.end(), std::uint64_t{0});
 }
 
+std::uint64_t Code::warp_instructions(Pipe pipe) const {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < listing.size(); ++i)
+    sum += pipe_of(listing[i]) == pipe ? issued[i] : 0;
+  return sum;
+}
+
 bool SharedAccesses::add(std::uint64_t address, std::size_t bytes, int warp, Access access) {
   if (bytes_.size() < address + bytes) bytes_.resize(address + bytes);
   const auto own = static_cast<std::int16_t>(warp);
@@ -353,17 +360,19 @@ void Warp::meet(int barrier, Lanes lanes) {
   release(barrier);
 }
 
-void Warp::meet_some(const Operand& mask) {
+void Warp::meet_some(const Operand& mask, Lanes lanes) {
   Row spare;
   const std::uint32_t* const masks = read(mask, spare, Sense::whole);
-  each_lane(group(), [&](int lane) {
+  each_lane(lanes, [&](int lane) {
     const auto i = static_cast<std::size_t>(lane);
     together_[kByMask][i] = masks[i];
   });
-  meet(kByMask, group());
+  meet(kByMask, lanes);
 }
 
-void Warp::wait_for_block() {
+void Warp::wait_for_block(Lanes lanes) {
+  if (lanes == 0) return;
+  split_off(lanes);
   groups_[current_].state = State::waits_for_block;
 }
 

@@ -13,6 +13,8 @@
 
 #include "kernels/runtime/kernel_handle.h"
 #include "tests/cuda_stand_in/sass/listing.h"
+#include "tests/cuda_stand_in/sass/pipes.h"
+#include "tests/cuda_stand_in/sass/traffic.h"
 
 #include <array>
 #include <bit>
@@ -46,17 +48,19 @@ struct Instruction {
   Operand guard;
 };
 
-/// A kernel that can be run, and how often each instruction was issued to a warp.
+/// A kernel that can be run, how often each instruction was issued to a warp, and the memory traffic.
 struct Code {
   std::string name;
   Listing listing;
   std::vector<Instruction> instructions;
   std::vector<std::uint64_t> issued;
+  Traffic traffic;
   std::uint32_t launches = 0;
 
   /// Throws std::runtime_error for an unknown instruction.
   explicit Code(std::string kernel, Listing lines);
   std::uint64_t warp_instructions() const;
+  std::uint64_t warp_instructions(Pipe pipe) const;
 };
 
 enum class Access : std::uint8_t { read, write, atomic };
@@ -124,6 +128,7 @@ class Warp {
   std::byte* shared(std::uint64_t address, std::size_t bytes, Access access);
   std::byte* local(std::uint64_t address, int lane, std::size_t bytes);
   const std::byte* constant(std::int64_t offset, std::size_t bytes) const;
+  Traffic& traffic() { return code_.traffic; }
 
   // Control, called by the running group.
   Lanes group() const { return groups_[current_].lanes; }
@@ -134,8 +139,8 @@ class Warp {
   void part_from(int barrier, Lanes lanes);
   void meet(int barrier, Lanes lanes);
   /// Synchronises the threads in a mask; each thread passes its own mask.
-  void meet_some(const Operand& mask);
-  void wait_for_block();
+  void meet_some(const Operand& mask, Lanes lanes);
+  void wait_for_block(Lanes lanes);
 
   /// Upper halves of generic addresses in shared and in local memory; no address on the host has
   /// either of them.

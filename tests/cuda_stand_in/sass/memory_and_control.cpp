@@ -27,6 +27,27 @@ Space space_of(const Line& line) {
   return name == "LDL" || name == "STL" ? Space::local : Space::global;
 }
 
+/// The addresses of an access by the threads `lanes`; counts its traffic.
+Addresses addresses_of(Warp& warp, Space space, const Operand& operand, Lanes lanes,
+                       std::size_t bytes, bool atomic = false) {
+  Addresses addresses{};
+  Lanes in_shared = space == Space::shared ? lanes : 0,
+        in_local = space == Space::local ? lanes : 0;
+  each_lane(lanes, [&](int lane) {
+    const u64 address = addresses[static_cast<std::size_t>(lane)] = warp.address(operand, lane);
+    if (space != Space::global) return;
+    const auto window = static_cast<u32>(address >> 32);
+    in_shared |= Lanes{window == Warp::kSharedWindow} << lane;
+    in_local |= Lanes{window == Warp::kLocalWindow} << lane;
+  });
+  Traffic& traffic = warp.traffic();
+  if (const Lanes in_global = lanes & ~in_shared & ~in_local; in_global != 0)
+    traffic.sectors += sectors_of(addresses, in_global);
+  if (in_shared != 0) traffic.wavefronts += wavefronts_of(addresses, in_shared, bytes, atomic);
+  traffic.local_bytes += static_cast<u64>(std::popcount(in_local)) * bytes;
+  return addresses;
+}
+
 struct Width {
   std::size_t bytes = 4;
   bool is_signed = false;
@@ -61,10 +82,7 @@ Operation load(const Line& line) {
   const Space space = space_of(line);
   return [=](Warp& warp, Lanes lanes) {
     // Reads all addresses first, because a load may overwrite its own address register.
-    std::array<u64, kLanes> addresses;
-    each_lane(lanes, [&](int lane) {
-      addresses[static_cast<std::size_t>(lane)] = warp.address(from, lane);
-    });
+    const Addresses addresses = addresses_of(warp, space, from, lanes, width.bytes);
     each_lane(lanes, [&](int lane) {
       const u64 address = addresses[static_cast<std::size_t>(lane)];
       write_loaded(warp, to, lane, place_in(warp, space, address, lane, width.bytes, Access::read),
@@ -78,9 +96,10 @@ Operation store(const Line& line) {
   const Width width = width_of(line);
   const Space space = space_of(line);
   return [=](Warp& warp, Lanes lanes) {
+    const Addresses addresses = addresses_of(warp, space, to, lanes, width.bytes);
     each_lane(lanes, [&](int lane) {
-      std::byte* const place =
-          place_in(warp, space, warp.address(to, lane), lane, width.bytes, Access::write);
+      std::byte* const place = place_in(warp, space, addresses[static_cast<std::size_t>(lane)],
+                                        lane, width.bytes, Access::write);
       for (std::size_t part = 0; part < std::max<std::size_t>(width.bytes / 4, 1); ++part) {
         const u32 value = warp.read_part(from, static_cast<int>(part), lane);
         std::memcpy(place + 4 * part, &value, std::min<std::size_t>(width.bytes, 4));
@@ -154,8 +173,10 @@ Operation compare_and_set(const Line& line, std::size_t bytes) {
   const auto& all = line.operands;
   return [=, to = all.at(0), place = all.at(1), expected = all.at(2), value = all.at(3)](
              Warp& warp, Lanes lanes) {
+    const Addresses addresses = addresses_of(warp, Space::shared, place, lanes, bytes, true);
     each_lane(lanes, [&](int lane) {
-      std::byte* const at = warp.shared(warp.address(place, lane), bytes, Access::atomic);
+      std::byte* const at =
+          warp.shared(addresses[static_cast<std::size_t>(lane)], bytes, Access::atomic);
       u64 old = 0;
       std::memcpy(&old, at, bytes);
       const bool found = old == read_value(warp, expected, lane, bytes);
@@ -182,15 +203,16 @@ Operation atomic(const Line& line) {
   const Operand place = all.at(i);
   const Operand value = i + 1 < all.size() ? all[i + 1] : to;
   const Space space = space_of(line);
-  const bool tells = done.index != kTrue;
+  const bool tells = done.index != kTrue, merges = change == Change::count;
   return [=](Warp& warp, Lanes lanes) {
     Lanes left = 0;
-    each_lane(lanes, [&](int lane) {
-      const u64 address = warp.address(place, lane);
-      if (tells && static_cast<u32>(address >> 32) == Warp::kSharedWindow) {
-        left |= Lanes{1} << lane;
-        return;
-      }
+    each_lane(tells ? lanes : 0, [&](int lane) {
+      const auto window = static_cast<u32>(warp.address(place, lane) >> 32);
+      left |= Lanes{window == Warp::kSharedWindow} << lane;
+    });
+    const Addresses addresses = addresses_of(warp, space, place, lanes & ~left, bytes, !merges);
+    each_lane(lanes & ~left, [&](int lane) {
+      const u64 address = addresses[static_cast<std::size_t>(lane)];
       std::byte* const at = place_in(warp, space, address, lane, bytes, Access::atomic);
       u64 old = 0;
       std::memcpy(&old, at, bytes);
@@ -276,10 +298,10 @@ Operation meet_some(const Line& line) {
   Operand mask = {OperandKind::immediate};
   mask.value = kAll;
   if (!line.has("ALL")) mask = line.operands.at(0);
-  return [mask](Warp& warp, Lanes) { warp.meet_some(mask); };
+  return [mask](Warp& warp, Lanes lanes) { warp.meet_some(mask, lanes); };
 }
 Operation wait_for_block(const Line&) {
-  return [](Warp& warp, Lanes) { warp.wait_for_block(); };
+  return [](Warp& warp, Lanes lanes) { warp.wait_for_block(lanes); };
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <typeinfo>
 #include <vector>
 
 namespace wellspring::stand_in {
@@ -31,7 +32,7 @@ KernelHandle& map_kernel() {
                                                  *static_cast<const MapBlock<F>*>(parameters);
                                              host::run_map(block.n, 1, block.f);
                                            },
-                                           __PRETTY_FUNCTION__};
+                                           __PRETTY_FUNCTION__, typeid(MapBlock<F>).name()};
   static KernelHandle handle(&run, run.name);
   return handle;
 }
@@ -48,7 +49,7 @@ KernelHandle& league_kernel() {
           block.f(team, i);
         }
       },
-      __PRETTY_FUNCTION__};
+      __PRETTY_FUNCTION__, typeid(LeagueBlock<F>).name()};
   static KernelHandle handle(&run, run.name);
   return handle;
 }

@@ -1,0 +1,72 @@
+"""scripts/issue-slots must choose the right sources, keep its counts, and report every outcome of a test."""
+
+import importlib.machinery
+import importlib.util
+import pathlib
+import sys
+import unittest
+
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+sys.dont_write_bytecode = True
+import listing_tests  # noqa: E402
+
+
+def load():
+    loader = importlib.machinery.SourceFileLoader("issue_slots", str(SCRIPTS / "issue-slots"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("issue_slots", loader))
+    loader.exec_module(module)
+    return module
+
+
+class IssueSlots(unittest.TestCase):
+    def setUp(self):
+        self.script = load()
+
+    def test_finds_the_folders_of_a_source(self):
+        root = self.script.ROOT
+        build = root / "build/release"
+        for source, word in ((root / "kernels/ops/pooling.cu", "ops"),
+                             (build / "unity/libwellspring/kernels_ops_cu_1.cu", "ops"),
+                             (build / "generators/registered/rambo.cu", "generators"),
+                             (build / "unity/test_generators/tests_generators_cu_1.cu", "tests")):
+            self.assertIn(word, self.script.words_of(source, build))
+        self.assertNotIn("release", self.script.words_of(build / "unity/libwellspring/kernels_ops_cu_1.cu", build))
+
+    def test_keeps_rows_with_and_without_traffic(self):
+        rows = {("sbi", "lotka", 1): self.script.Row(1989.0, 256, 64),
+                ("ising", "", 64): self.script.Row(842100.0, 64, 24592, (1.5e6, 0.0, 2400.25, 1e5, 12.0))}
+        self.assertEqual(self.script.rows_of(self.script.table_text(rows, "CUDA 13.0")), rows)
+
+    def test_limits_by_the_lowest_rate(self):
+        row = self.script.Row(1000.0, 64, 10)
+        bound = self.script.SLOTS / 1000
+        self.assertEqual(self.script.lowest(self.script.ceilings(row)), self.script.human(bound))
+        for name, more in (("integers", (0.0, 0.0, 0.0, 1000.0, 249.0)), ("special functions", (0, 0, 0, 0, 250.0))):
+            found = self.script.lowest(self.script.ceilings(row._replace(more=more)))
+            self.assertEqual(found, f"{self.script.human(bound / 2)} ({name})")
+
+
+class ListingTests(unittest.TestCase):
+    def test_reads_a_list_of_tests(self):
+        text = """Backends/PoolingTest.  # TypeParam = x
+  Agrees/cuda  # GetParam() = 1-byte object <01>
+  Refuses/cuda
+Sass.
+  Counts
+"""
+        self.assertEqual(listing_tests.names_of(text),
+                         ["Backends/PoolingTest.Agrees/cuda", "Backends/PoolingTest.Refuses/cuda", "Sass.Counts"])
+
+    def test_reads_a_report(self):
+        def test(name, **more):
+            return {"name": name, "classname": "Ops", "status": "RUN", "result": "COMPLETED", **more}
+        report = {"testsuites": [{"testsuite": [
+            test("Agrees"), test("Differs", failures=[{"failure": "1 is 2"}]), test("Skips", result="SKIPPED"),
+            test("Other", status="NOTRUN", result="SUPPRESSED")]}]}
+        self.assertEqual(listing_tests.outcomes(report),
+                         {"Ops.Agrees": "passed", "Ops.Differs": "failed", "Ops.Skips": "skipped"})
+
+
+if __name__ == "__main__":
+    unittest.main()
