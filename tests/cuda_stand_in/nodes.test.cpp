@@ -59,6 +59,14 @@ TEST(Nodes, AreTheGoldenOnesOfADeepSet) {
   expect_golden("deepset", "ginkgo.yaml", {});
 }
 
+TEST(Nodes, AreTheGoldenOnesOfAVisionTransformer) {
+  expect_golden("vit", "shapes_vit.yaml", {"train.batch=32"});
+}
+
+TEST(Nodes, AreTheGoldenOnesOfATransformerOverItems) {
+  expect_golden("transformer", "lund_jets.yaml", {"train.batch=32"});
+}
+
 // A launch of four steps has the nodes of one step four times, in order, and no others.
 TEST(Nodes, RepeatForSeveralSteps) {
   struct Recorded : TrainObserver {

@@ -3,7 +3,8 @@ scripts/torch-weights, torchvision or timm; changed weights return in a file tha
 torchvision and timm, if installed, have the same results here: scripts/torch-weights converts their files, and files of
 the safetensors library are read directly, also in half precision. Skipped (77) without PyTorch.
 
-Usage: torch_weights_test.py SOURCE_FOLDER WELLSPRING
+Usage: torch_weights_test.py [--full] SOURCE_FOLDER WELLSPRING
+--full also exchanges networks of the libraries at full width and depth; it needs torchvision, timm and 3 GB of memory.
 """
 import importlib.machinery
 import importlib.util
@@ -130,6 +131,31 @@ def check_exchange(script, wellspring, folder, network, settings, what):
     print(f"exchanged in both directions: {what}")
 
 
+def full_size():
+    """Networks of the libraries at full width and depth, for few classes and small images."""
+    import timm
+    import torchvision
+
+    found = {}
+    for name in ("resnet18", "resnet34", "wide_resnet50_2"):
+        network = getattr(torchvision.models, name)(num_classes=4)
+        found[f"torchvision {name}"] = network, [f"model={{name: {name}}}", "data.size=32"]
+    # A patch of 16 pixels, as published, gives 16 tokens.
+    vit, heads = "model={name: vit, preset: tiny%s}", exchanged_heads()
+    for name, settings in {
+            "vit_tiny_patch16_224": [vit % "", "data.size=64"],
+            "deit_tiny_distilled_patch16_224": [vit % ", distilled: true", "data.size=64", heads]}.items():
+        found[f"timm {name}"] = timm.create_model(name, num_classes=4, img_size=64), settings
+    found["timm convnext_tiny"] = timm.create_model("convnext_tiny", num_classes=4), [
+        "model={name: convnext}", "data.size=64"]
+    return found
+
+
+def exchanged_heads():
+    """The heads of both tokens of a distilled network."""
+    return "heads=[{name: a, average_with: teacher}, {name: teacher, output: distilled, sources: [a]}]"
+
+
 def exchanged():
     """Networks of the installed libraries with few layers, and the settings of the same networks here."""
     found = {}
@@ -149,16 +175,15 @@ def exchanged():
     vit = "name: vit, patch: 4, width: 48, depth: 2, heads: 3"
     found["timm vit"] = VisionTransformer(**shape), [f"model={{{vit}}}"]
     found["timm deit distilled"] = VisionTransformerDistilled(**shape), [
-        f"model={{{vit}, distilled: true}}",
-        "heads=[{name: a, average_with: teacher}, {name: teacher, output: distilled, sources: [a]}]"]
+        f"model={{{vit}, distilled: true}}", exchanged_heads()]
     found["timm convnext"] = ConvNeXt(num_classes=4, depths=(1, 1, 2, 1), dims=(16, 32, 48, 64)), [
         "model={name: convnext, widths: [16, 32, 48, 64], depths: [1, 1, 2, 1]}", "data.size=32"]
     return found
 
 
-def check_exchanges(script, wellspring, folder):
+def check_exchanges(script, wellspring, folder, full):
     check_exchange(script, wellspring, folder, load_script(script).ResNet18("cifar", 4), [], "resnet18")
-    for what, (network, settings) in exchanged().items():
+    for what, (network, settings) in (exchanged() | (full_size() if full else {})).items():
         check_exchange(script, wellspring, folder, network, settings, what)
 
 
@@ -203,12 +228,14 @@ def check_libraries(script, wellspring, folder):
     assert "written by another program, without a digest; loaded 102 tensors" in started, started
 
 
-def main(source, wellspring):
+def main(*arguments):
+    full = "--full" in arguments
+    source, wellspring = (argument for argument in arguments if argument != "--full")
     script = pathlib.Path(source) / "scripts" / "torch-weights"
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "config.yaml").write_text(CONFIG)
-        check_exchanges(script, wellspring, folder)
+        check_exchanges(script, wellspring, folder, full)
         check_libraries(script, wellspring, folder)
 
 

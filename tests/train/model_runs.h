@@ -59,6 +59,8 @@ inline std::vector<ModelRun> model_runs() {
 #ifndef WELLSPRING_SANITIZED  // slow there, and their layers occur in other tests
   runs.push_back({"resnet20", {"model={name: resnet20, zero_init_residual: true}"}});
   runs.push_back({"resnet50", {"model={name: resnet50, stem: cifar, channels: 4}"}});
+  runs.push_back({"resnet56", {"model={name: resnet56, channels: 4}"}});
+  runs.push_back({"wide_resnet50_2", {"model={name: wide_resnet50_2, stem: cifar, channels: 2}"}});
 #endif
   return runs;
 }

@@ -81,7 +81,12 @@ TEST(Sweep, ReportsMeanAndSpreadOfEachCell) {
   EXPECT_EQ(json["runs"][6]["status"], "waiting");
   EXPECT_EQ(json["runs"][2]["settings"]["model.name"], "b");
   const std::string html = slurp(folder / "sweep.html");
-  expect_parts(html, {"log10 of data.limit_per_class", "accuracy, %", "cannot &lt;read&gt;"});
+  expect_parts(html, {"log10 of data.limit_per_class", "accuracy, %", "cannot &lt;read&gt;",
+                      "</svg>name a</li>", "</svg>name b</li>"});
+  // One cell has a spread: 60 +- 14.142 % at log10(10). The axes show [0, 3] from x = 58 to 426, and
+  // 20 to 100 % from y = 200 to 10.
+  expect_parts(html, {"<path class=\"c0 error\" d=\"M180.7 138.6V71.4\"/>"});
+  EXPECT_EQ(html.find("c1 error"), std::string::npos);
 }
 
 TEST(Sweep, ReadsAFigureOfTheLastEvaluation) {

@@ -1,6 +1,7 @@
 // Features of trained networks, and the evaluation by nearest neighbours.
 #include "train/evaluation/features.h"
 
+#include "core/io/hdf5.h"
 #include "core/io/npy.h"
 #include "core/io/safetensors.h"
 #include "tests/support/npz_fixtures.h"
@@ -107,6 +108,25 @@ TEST_F(Features, HaveTheShapeOfTheLayer) {
                 "stage0.stem.conv"});
   expect_parts(message_of(ErrorKind::config, [&] { write("f.csv"); }),
                {"cannot write features to", ".npz, .h5 or .hdf5"});
+}
+
+TEST_F(Features, AreEqualInBothFormats) {
+  write("f.npz", "stage1");
+  write("f.h5", "stage1");
+  const Hdf5File hdf5(folder_ / "f.h5");
+  const auto expect_equal = [&]<class T>(const std::string& name, T /*type of the numbers*/) {
+    SCOPED_TRACE(name);
+    const Hdf5Array array = hdf5.array(name);
+    ASSERT_EQ(array.shape(), read_npz(folder_ / "f.npz", name).spec.shape);
+    const std::vector<T> expected = npz_values<T>(folder_ / "f.npz", name);
+    std::vector<T> values(expected.size());
+    array.read(0, 42, values.data());
+    EXPECT_EQ(values, expected);
+  };
+  for (const char* const name : {"features", "weight"}) expect_equal(name, float{});
+  for (const char* const name : {"sample", "label"}) expect_equal(name, std::int64_t{});
+  EXPECT_EQ(nlohmann::json::parse(hdf5.text("metadata")),
+            nlohmann::json::parse(read_npz_text(folder_ / "f.npz", "metadata")));
 }
 
 // A part ends with its activation: no value is negative, and some are positive.
