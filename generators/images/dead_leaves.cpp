@@ -38,6 +38,9 @@ const ParamTable<DeadLeaves::Params>& DeadLeaves::table() {
                    "maximum number of leaves on the image; pixels that remain uncovered show "
                    "one background leaf",
                    "Baradad et al., NeurIPS 2021: 5000")
+          .choice("dense", &Params::dense, {{"leaf", Dense::leaf}, {"shape", Dense::shape}},
+                  "dense labels. leaf: number of the leaf; shape: its shape as a class, which a "
+                  "network can learn per pixel")
           .text_list(
               "fill", &Params::fill,
               "image generator that textures the leaves, with its parameters as on the command "
@@ -61,8 +64,8 @@ const ParamTable<DeadLeaves::Params>& DeadLeaves::table() {
 }
 
 DeadLeaves::DeadLeaves(const Params& params)
-    : rules_{params.kind,  params.law,    params.r_min,
-             params.r_max, params.spread, params.max_leaves} {
+    : rules_{params.kind,   params.law,        params.r_min, params.r_max,
+             params.spread, params.max_leaves, params.dense} {
   if (params.r_min * params.spread > params.r_max) {
     fail(ErrorKind::config,
          {"dead_leaves: r_min * spread is larger than r_max",
@@ -82,10 +85,15 @@ SampleInfo DeadLeaves::describe(const Params& params) {
                    params.r_min / params.spread, params.r_min * params.spread, LatentRole::length},
                   {"r_max", "largest circumradius of a leaf; the density of radii is r^-3",
                    "image side", params.r_max, params.r_max, LatentRole::length}};
-  info.plane = {"leaf",
-                "number of the leaf, front to back, from 1; 4194305 and above: leaves that are "
-                "entirely outside the image; 0: between leaves",
-                "", PlaneInfo::Kind::number};
+  info.plane =
+      params.dense == Dense::shape
+          ? PlaneInfo{"shape",
+                      "number of the leaf's class + 1, never that of mixed; 0: between leaves", "",
+                      PlaneInfo::Kind::class_number}
+          : PlaneInfo{"leaf",
+                      "number of the leaf, front to back, from 1; 4194305 and above: leaves "
+                      "that are entirely outside the image; 0: between leaves",
+                      "", PlaneInfo::Kind::number};
   // Two blocks per leaf (position and outline) in a tile that is never fully covered. With the
   // defaults there are typically hundreds to thousands of leaves.
   info.draws = {.scene = 1, .part = 2 * std::int64_t{params.max_leaves}, .pixel = 1, .side = kTile};

@@ -39,6 +39,7 @@ struct DeadLeaves {
   static constexpr int kClasses = kLeafShapes + 1;  ///< the shapes and `mixed`
 
   enum class Law : std::uint8_t { stationary, paper };
+  enum class Dense : std::uint8_t { leaf, shape };
 
   struct Params {
     Kind kind = Kind::any;
@@ -47,6 +48,7 @@ struct DeadLeaves {
     float r_max = 1;
     float spread = 1;
     int max_leaves = 1000000;
+    Dense dense = Dense::leaf;
     std::vector<std::string> fill;  ///< name of a generator, then its parameters as key=value
     int fills = 256;
     int fill_side = 64;
@@ -165,9 +167,17 @@ struct DeadLeaves {
   }
 
   template <int N>
-  WS_INLINE void plane(const Scene&, const Prepared& prepared, const PixelRun<N>& run,
+  WS_INLINE void plane(const Scene& scene, const Prepared& prepared, const PixelRun<N>& run,
                        float (&value)[N]) const {
     const std::uint32_t* const front = prepared.front + run.row * prepared.pitch + run.column;
+    if (rules_.dense == Dense::shape) {
+      WS_LANES
+      for (int i = 0; i < N; ++i) {
+        const auto shape = static_cast<std::int32_t>(scene.law.kind_of(front[i]));
+        value[i] = front[i] == background() ? 0 : static_cast<float>(shape + 1);
+      }
+      return;
+    }
     WS_LANES
     for (int i = 0; i < N; ++i) {
       const std::uint32_t level = LeafPlaces::level_in(front[i]);
@@ -480,6 +490,7 @@ struct DeadLeaves {
     Law law;
     float r_min, r_max, spread;
     int max_leaves;
+    Dense dense;
   };
   Rules rules_;
 };

@@ -107,8 +107,7 @@ struct LeafPlaces {
     const Philox4 words = rng.block(Purpose::scene, 2 * leaf.number);
     const float x = unit_float(words.word[0]), y = unit_float(words.word[1]);
     const float u = unit_float(words.word[2]);
-    leaf.kind =
-        kind == LeafKind::mixed ? static_cast<LeafKind>(below(words.word[3], kLeafShapes)) : kind;
+    leaf.kind = kind_from(words.word[3]);
     if (level == kPlane) {
       leaf.radius = steep(u);
       leaf.x = math::fma(period_x, x, 0.5f * (width - period_x));
@@ -130,6 +129,12 @@ struct LeafPlaces {
     return leaf;
   }
 
+  /// Shape of the leaf with this number.
+  WS_INLINE LeafKind kind_of(std::uint32_t number) const {
+    if (kind != LeafKind::mixed) return kind;
+    return kind_from(rng.block(Purpose::scene, 2 * number).word[3]);
+  }
+
   /// Draws the outline of a placed leaf.
   WS_INLINE void cut(Leaf& leaf) const {
     if (leaf.kind != LeafKind::circle) leaf.cut(rng.block(Purpose::scene, 2 * leaf.number + 1));
@@ -142,6 +147,10 @@ struct LeafPlaces {
   }
 
  private:
+  WS_INLINE LeafKind kind_from(std::uint32_t word) const {
+    return kind == LeafKind::mixed ? static_cast<LeafKind>(below(word, kLeafShapes)) : kind;
+  }
+
   /// Radius at quantile u of the density r^-3, whose CDF is (1 - (r_min / r)^2) / taper.
   WS_INLINE float steep(float u) const { return r_min / math::sqrt(1 - taper * u); }
 

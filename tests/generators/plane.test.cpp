@@ -103,6 +103,43 @@ TEST(DenseLabelsOfDeadLeaves, NameTheVisibleLeaf) {
   }
 }
 
+// The number of a leaf determines the words of its shape.
+TEST(DenseLabelsOfDeadLeaves, GiveTheShapeOfTheVisibleLeaf) {
+  constexpr int kSize = 40, kCount = 6;
+  const char* const far = "augment: [rotate: 40, zoom: [0.3, 1.4]]";
+  for (const std::string kind : {"any", "mixed"}) {
+    for (const char* const yaml : {"", far}) {
+      const std::vector<ParamSetting> settings = {{"max_leaves", "300", {}}, {"kind", kind, {}}};
+      const test::Samples leaves = with_plane("dead_leaves", kSize, kCount, settings, yaml);
+      std::vector<ParamSetting> as_shapes = settings;
+      as_shapes.push_back({"dense", "shape", {}});
+      const test::Samples shapes = with_plane("dead_leaves", kSize, kCount, as_shapes, yaml);
+      EXPECT_EQ(shapes.x, leaves.x);
+      std::map<float, int> seen;
+      for (std::size_t p = 0; p < leaves.plane.size(); ++p) {
+        const std::size_t sample = p / (kSize * kSize);
+        ++seen[shapes.plane[p]];
+        ASSERT_EQ(shapes.plane[p] == 0, leaves.plane[p] == 0) << p;
+        if (leaves.plane[p] == 0) continue;
+        auto shape = static_cast<std::uint32_t>(leaves.label[sample]);
+        if (shape == kLeafShapes) {
+          const std::uint32_t leaf = static_cast<std::uint32_t>(leaves.plane[p]) - 1;
+          const std::uint32_t number =
+              (leaf >> 22) << LeafPlaces::kLevelShift | (leaf & ((1u << 22) - 1));
+          const SampleRng rng = {named_key(kSeed, "dead_leaves"), sample};
+          shape = below(rng.block(Purpose::scene, 2 * number).word[3], kLeafShapes);
+        }
+        ASSERT_EQ(shapes.plane[p], static_cast<float>(shape + 1)) << p;
+      }
+      EXPECT_TRUE(seen.contains(0));
+      EXPECT_FALSE(seen.contains(kLeafShapes + 1)) << "no single leaf is mixed";
+      if (kind == "mixed") {
+        EXPECT_EQ(seen.size(), 1u + kLeafShapes);
+      }
+    }
+  }
+}
+
 TEST(DenseLabelsOfShapes, CoverTheAreaOfTheShape) {
   constexpr int kSize = 128, kCount = 40;
   const test::Samples samples = with_plane("shapes", kSize, kCount);

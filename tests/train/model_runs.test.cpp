@@ -151,6 +151,30 @@ TEST(ModelRuns, LearnTheClassesOfPixels) {
   EXPECT_LT(trainer.evaluate().results[0].heads.at(0).loss, 0.5 * before);
 }
 
+TEST(ModelRuns, LearnTheShapesOfLeaves) {
+  const TemporaryFolder folder;
+  Listener listener;
+  const auto leaves = [&](const std::string& dense) {
+    return small_run(folder / "run",
+                     {kPixels[0], "heads=[{name: mask, loss: pixel_class}]",
+                      "data.sources=[{name: leaves, kind: generator, generator: dead_leaves, "
+                      "params: {kind: mixed, r_min: 0.2, dense: " +
+                          dense + "}}]",
+                      "eval.sources=[{of: leaves}]", "train.steps=60"});
+  };
+  Trainer trainer(leaves("shape"), listener, quick());
+  const double before = trainer.evaluate().results[0].heads.at(0).loss;
+  trainer.run();
+  const HeadReport after = trainer.evaluate().results[0].heads.at(0);
+  EXPECT_LT(after.loss, before);
+  EXPECT_EQ(after.scores.at(1).what, "mean IoU");
+  EXPECT_GT(after.scores.at(1).value, 0);
+  expect_parts(slurp(folder / "run/report.html"), {"then with the predicted classes"});
+  expect_parts(
+      message_of(ErrorKind::config, [&] { Trainer(leaves("leaf"), listener, in_memory()); }),
+      {"source 'leaves' has no class per pixel", "dense: shape"});
+}
+
 TEST(ModelRuns, RefuseHeadsThatTheModelOrTheDataCannotServe) {
   const auto refused = [](const Settings& settings) {
     return message_of(ErrorKind::config, [&] {

@@ -139,7 +139,8 @@ void require_dense_labels(const HeadConfig& head, const SourceTruth& source) {
   fail(ErrorKind::config,
        {fmt::format("{}: source '{}' has no class per pixel", prefix_of(head), source.name),
         "loss pixel_class learns dense labels",
-        "use a generator whose dense labels are classes, such as shapes; see wellspring describe"});
+        "use a generator whose dense labels are classes, such as shapes, or dead_leaves with "
+        "dense: shape; see wellspring describe"});
 }
 
 void require_equal_classes(const HeadConfig& head, const HeadSpec& spec,
