@@ -1,6 +1,7 @@
 // Stores of several neighbouring elements write the same bytes as single stores, at every address.
-#include "kernels/runtime/dtype.h"
 #include "kernels/runtime/neighbours.h"
+
+#include "kernels/runtime/dtype.h"
 
 #include <gtest/gtest.h>
 
