@@ -69,6 +69,7 @@ DiagnosisReport measure(const DiagnoseArguments& options, RunConfig config) {
   if (options.sweep) {
     LadderLimits all;
     all.seconds = seconds;
+    all.at_least_one_turn = true;
     report.sweep = measure_ladder(training.sweep(), all);
   }
   report.machine = machine_rates(training);

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <utility>
 
@@ -77,9 +76,9 @@ std::vector<std::string> remedies_of(const DiagnosisReport& report, const std::s
 }
 
 bool has_file_stage(const std::string& stage) {
-  constexpr std::array kStages = {"copying", "decoding", "reading"};
-  return std::ranges::any_of(
-      kStages, [&](const char* name) { return stage.find(name) != std::string::npos; });
+  return std::ranges::any_of(stages_of(stage), [](const std::string& one) {
+    return one == "copying" || one == "decoding" || one == "reading files";
+  });
 }
 
 /// Rows that are made on the device are neither read, decoded nor copied. The rung above these

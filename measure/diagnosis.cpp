@@ -68,9 +68,8 @@ Diagnosis diagnose(const Ladder& ladder) {
   return result;
 }
 
-std::vector<std::string> stages_of(const Cause& cause) {
+std::vector<std::string> stages_of(std::string text) {
   std::vector<std::string> stages;
-  std::string text = cause.stage;
   for (const std::string separator : {", ", " and "})
     for (std::size_t at = 0; (at = text.find(separator, at)) != std::string::npos;)
       text.replace(at, separator.size(), "\n");
@@ -83,7 +82,7 @@ std::vector<std::string> stages_of(const Cause& cause) {
 }
 
 bool Counterfactual::tests(const Cause& cause) const {
-  return std::ranges::any_of(stages_of(cause), [&](const std::string& stage) {
+  return std::ranges::any_of(stages_of(cause.stage), [&](const std::string& stage) {
     return std::ranges::find(stages, stage) != stages.end();
   });
 }
@@ -92,11 +91,12 @@ void confirm(std::vector<Cause>& causes, const std::vector<Counterfactual>& trie
   for (Cause& cause : causes) {
     const bool helped = std::ranges::any_of(
         tried, [&](const Counterfactual& one) { return one.tests(cause) && one.helps(); });
-    const bool all_tested = std::ranges::all_of(stages_of(cause), [&](const std::string& stage) {
-      return std::ranges::any_of(tried, [&](const Counterfactual& one) {
-        return one.interval && std::ranges::find(one.stages, stage) != one.stages.end();
-      });
-    });
+    const bool all_tested =
+        std::ranges::all_of(stages_of(cause.stage), [&](const std::string& stage) {
+          return std::ranges::any_of(tried, [&](const Counterfactual& one) {
+            return one.interval && std::ranges::find(one.stages, stage) != one.stages.end();
+          });
+        });
     cause.confirmed = helped || (cause.confirmed && !all_tested);
   }
 }

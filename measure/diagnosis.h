@@ -60,7 +60,8 @@ Diagnosis diagnose(const Ladder& ladder);
 /// A cause is confirmed if one of its counterfactuals helps, and refuted if each of its stages has
 /// counterfactuals and none helps. Otherwise the data path alone decides.
 void confirm(std::vector<Cause>& causes, const std::vector<Counterfactual>& tried);
-/// The stages of a cause: "decoding" and "reading files" of "decoding, reading files".
-std::vector<std::string> stages_of(const Cause& cause);
+/// The stages in the text of a cause or rung: "decoding" and "reading files" of "decoding, reading
+/// files".
+std::vector<std::string> stages_of(std::string text);
 
 }  // namespace wellspring

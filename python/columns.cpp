@@ -79,7 +79,7 @@ int device_type(Device device) {
 }
 
 /// Linux maps no memory below this address (default of vm.mmap_min_addr). PyTorch gives a tensor without
-/// storage the address null, and its views null plus their offset.
+/// storage the address null, and its views null plus their offset, so views far into it are not found.
 constexpr std::uintptr_t kLowestAddress = 65536;
 
 /// "3, 32, 32"

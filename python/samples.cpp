@@ -40,12 +40,12 @@ std::vector<ParamSetting> settings_of(const Parameters& parameters, const Config
   return settings;
 }
 
-/// Meaning of a missing number of samples.
-enum class NoCount : std::uint8_t { all, usual_for_profiles };
+/// What samples are for. A profile has a usual number of them, and counts NaN and infinity.
+enum class SampleUse : std::uint8_t { copy, profile };
 
 template <class Reader>
-void limit(Reader& reader, const std::optional<std::uint64_t>& count, NoCount without) {
-  if (!count && without == NoCount::usual_for_profiles)
+void limit(Reader& reader, const std::optional<std::uint64_t>& count, SampleUse use) {
+  if (!count && use == SampleUse::profile)
     reader.limit(usual_profile_samples(reader.layout().kind));
 }
 
@@ -76,18 +76,18 @@ struct OpenedSamples {
 };
 
 OpenedSamples open_rows(const std::string& path, const Parameters& keys, std::uint64_t first,
-                        const std::optional<std::uint64_t>& count, NoCount without) {
+                        const std::optional<std::uint64_t>& count, SampleUse use) {
   const ConfigLocation place{"data set"};
   DatasetRequest request = dataset_request(path, settings_of(keys, place), place);
-  request.finite = without != NoCount::usual_for_profiles;
+  request.finite = use != SampleUse::profile;
   auto rows = std::make_unique<DatasetReader>(request, first, count);
-  limit(*rows, count, without);
+  limit(*rows, count, use);
   return {std::move(rows), {path}};
 }
 
 OpenedSamples open_run(const std::string& file, const std::optional<std::string>& text,
                        const std::vector<std::string>& overrides, bool held_out, std::uint64_t step,
-                       const std::optional<std::uint64_t>& count, bool plane, NoCount without) {
+                       const std::optional<std::uint64_t>& count, bool plane, SampleUse use) {
   const RunConfig config = read_config(file, text, overrides);
   RunSampleRange range;
   if (held_out) range.split = RunSampleRange::Split::evaluation;
@@ -95,7 +95,7 @@ OpenedSamples open_run(const std::string& file, const std::optional<std::string>
   range.count = count;
   range.dense = plane ? DenseLabels::plane : DenseLabels::none;
   auto samples = std::make_unique<RunSamples>(config, range);
-  limit(*samples, count, without);
+  limit(*samples, count, use);
   OpenedSamples run{std::move(samples), files_read(config)};
   if (!text) run.files.emplace_back(file);
   return run;
@@ -171,26 +171,23 @@ void bind_samples(nb::module_& module) {
       },
       nb::arg("name"), nb::arg("parameters"), nb::arg("size"), nb::arg("seed"), nb::arg("first"),
       nb::arg("count").none(), nb::arg("plane"), nb::arg("device"), Release());
-  const auto without = [](bool usual) {
-    return usual ? NoCount::usual_for_profiles : NoCount::all;
-  };
+  const auto use_of = [](bool usual) { return usual ? SampleUse::profile : SampleUse::copy; };
   module.def(
       "run_samples",
-      [without](const std::string& file, const std::optional<std::string>& text,
-                const std::vector<std::string>& overrides, bool held_out, std::uint64_t step,
-                const Count& count, bool plane, bool usual) {
+      [use_of](const std::string& file, const std::optional<std::string>& text,
+               const std::vector<std::string>& overrides, bool held_out, std::uint64_t step,
+               const Count& count, bool plane, bool usual) {
         return Samples(
-            open_run(file, text, overrides, held_out, step, count, plane, without(usual)));
+            open_run(file, text, overrides, held_out, step, count, plane, use_of(usual)));
       },
       nb::arg("file"), nb::arg("text").none(), nb::arg("overrides"), nb::arg("held_out"),
       nb::arg("step"), nb::arg("count").none(), nb::arg("plane"), nb::arg("usual"), Release());
   module.def("names_dataset", [](const std::string& path) { return names_dataset(path); });
   module.def(
       "dataset_samples",
-      [without](const std::string& path, const Parameters& keys, std::uint64_t first,
-                const Count& count, bool usual) {
-        return Samples(open_rows(path, keys, first, count, without(usual)));
-      },
+      [use_of](const std::string& path, const Parameters& keys, std::uint64_t first,
+               const Count& count,
+               bool usual) { return Samples(open_rows(path, keys, first, count, use_of(usual))); },
       nb::arg("path"), nb::arg("keys"), nb::arg("first"), nb::arg("count").none(), nb::arg("usual"),
       Release());
 }

@@ -87,8 +87,7 @@ SampleInfo DeadLeaves::describe(const Params& params) {
                    "image side", params.r_max, params.r_max, LatentRole::length}};
   info.plane =
       params.dense == Dense::shape
-          ? PlaneInfo{"shape",
-                      "number of the leaf's class + 1, never that of mixed; 0: between leaves", "",
+          ? PlaneInfo{"shape", "class of the leaf's shape, plus 1 (1 to 6); 0: between leaves", "",
                       PlaneInfo::Kind::class_number}
           : PlaneInfo{"leaf",
                       "number of the leaf, front to back, from 1; 4194305 and above: leaves "

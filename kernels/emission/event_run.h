@@ -40,12 +40,13 @@ class RowWriter {
     if (item >= items()) return;
     x().set(item * features() + feature, value);
   }
-  /// Set neighbouring features, from `first` on. On a device, this takes fewer accesses than set()
+  /// Sets N neighbouring features, from `first` on. On a device, this takes fewer accesses than set()
   /// of each feature.
   template <int N>
   WS_INLINE void set_features(int first, const float (&values)[N]) {
     x().set(first, values);
   }
+  /// The same for an item of a set. Ignores items that do not fit into the row.
   template <int N>
   WS_INLINE void set_item(int item, const float (&values)[N], int first = 0) {
     if (item < items()) x().set(item * features() + first, values);

@@ -1,4 +1,4 @@
-// Writes neighbouring elements of an array with as few accesses as their address allows. If each
+// Writes neighbouring elements of an array with accesses of up to 16 bytes. If each
 // thread of a warp writes a row of its own, every access takes a sector of 32 bytes per thread,
 // however few bytes it writes. Called by the forms of emission; host and device.
 #pragma once
@@ -21,7 +21,8 @@ struct alignas(n * sizeof(T)) Neighbours {
 template <class T>
 inline constexpr int kWidest = 16 / static_cast<int>(sizeof(T));
 
-/// Elements per access for n elements in a row: the widest that divides n, at least 2.
+/// Elements per access if n elements are written: the largest power of two that divides n, at least 2
+/// and at most 16 bytes.
 template <class T>
 constexpr int access_width(int n) {
   int width = kWidest<T>;

@@ -209,9 +209,10 @@ TEST(Counterfactuals, ConfirmOrRefuteCauses) {
 TEST(Counterfactuals, KnowTheStagesOfACause) {
   Cause cause;
   cause.stage = "generation and augmentation, copying";
-  EXPECT_EQ(stages_of(cause), (std::vector<std::string>{"generation", "augmentation", "copying"}));
+  EXPECT_EQ(stages_of(cause.stage),
+            (std::vector<std::string>{"generation", "augmentation", "copying"}));
   cause.stage = "reading files";
-  EXPECT_EQ(stages_of(cause), std::vector<std::string>{"reading files"});
+  EXPECT_EQ(stages_of(cause.stage), std::vector<std::string>{"reading files"});
 }
 
 TEST(Diagnosis, SaysBetweenWhichVerdictsItIsOpen) {
@@ -254,7 +255,7 @@ TEST(Ladder, MeasuresATurnAfterTheTimeLimitIfAsked) {
   EXPECT_FALSE(ladder.configured().interval);
 }
 
-// Half of the first steps of each call are fast, as with batches that were loaded ahead.
+// The first step of each call takes half the time, as with a batch that was loaded ahead.
 TEST(Ladder, WarmsUpALoaderWhoseFirstBatchesAreReady) {
   LadderLimits limits;
   limits.seconds = 1e-9;

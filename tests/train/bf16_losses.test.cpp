@@ -43,7 +43,9 @@ std::vector<StoredLosses> stored_losses() {
 
 std::vector<double> ten_losses(const std::string& name, const std::string& precision) {
   const std::vector<ModelRun> runs = model_runs();
-  const ModelRun& run = *std::ranges::find(runs, name, &ModelRun::name);
+  const auto found = std::ranges::find(runs, name, &ModelRun::name);
+  if (found == runs.end()) throw std::logic_error(name);
+  const ModelRun& run = *found;
   Listener listener;
   Trainer(small_run("unused", with(run.settings, {"device=cpu", "precision=" + precision,
                                                   "train.steps=10", "train.log_every=1"})),

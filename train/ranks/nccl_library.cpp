@@ -54,7 +54,7 @@ std::vector<std::string> library_files(const fs::path& binary, const char* envir
   const fs::path folder = binary.parent_path();
   if (binary.extension() == ".so")
     add_wheel(files, folder.parent_path());
-  else if (folder.is_absolute())
+  else if (folder.is_absolute() && folder.filename() == "bin")
     add_environment(files, folder.parent_path());
   if (environment != nullptr && fs::path(environment).is_absolute())
     add_environment(files, environment);

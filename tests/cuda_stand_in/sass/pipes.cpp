@@ -8,8 +8,7 @@ Pipe pipe_of(const Line& line) {
   static const std::set<std::string> integer = {"IADD3", "VIADD",   "LEA",       "ISETP", "FSETP",
                                                 "FSET",  "FMNMX",   "VIMNMX",    "IABS",  "LOP3",
                                                 "SHF",   "VIMNMX3", "VIADDMNMX", "PRMT"};
-  static const std::set<std::string> special = {"MUFU", "F2I",  "I2F", "F2F",
-                                                "FRND", "POPC", "FLO", "BREV"};
+  static const std::set<std::string> special = {"MUFU", "POPC", "FLO", "BREV"};
   const bool uniform =
       !line.operands.empty() && (line.operands[0].kind == OperandKind::uniform_register ||
                                  line.operands[0].kind == OperandKind::uniform_predicate);

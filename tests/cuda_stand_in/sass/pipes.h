@@ -13,7 +13,7 @@ namespace wellspring::sass {
 /// does not list, such as moves and selections, is `other`, so the counts are lower bounds.
 enum class Pipe : std::uint8_t {
   integer,  ///< 64: integer sums, comparisons, minima, logic and shifts, but no products
-  special,  ///< 16: approximations, conversions between types, counts of bits
+  special,  ///< 16: approximations and counts of bits; not conversions, of which some are faster
   other
 };
 inline constexpr int kPipes = 3;

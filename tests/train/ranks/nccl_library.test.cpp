@@ -67,6 +67,7 @@ TEST_F(NcclLibrary, IsNeverTakenFromTheCurrentFolder) {
     EXPECT_EQ(wheels("/usr/bin/wellspring", environment), Files{});
   for (const char* const binary : {"", "wellspring", "bin/wellspring", "wellspring/_core.abi3.so"})
     EXPECT_EQ(wheels(binary), Files{}) << binary;
+  EXPECT_EQ(wheels((folder / "build/wellspring").string()), Files{});  // not a folder `bin`
   fs::current_path(before);
 }
 
