@@ -40,7 +40,7 @@ std::vector<ParamSetting> settings_of(const Parameters& parameters, const Config
   return settings;
 }
 
-/// What samples are for. A profile has a usual number of them, and counts NaN and infinity.
+/// The purpose of samples. A profile has a usual number of them, and counts NaN and infinity.
 enum class SampleUse : std::uint8_t { copy, profile };
 
 template <class Reader>

@@ -30,7 +30,7 @@ std::size_t stack_of_report(const std::string& functor) {
   const std::string line = report.substr(at + 1, report.find('\n', at + 1) - at - 1);
   const auto head = report.begin() + static_cast<std::ptrdiff_t>(report.find("| functor |"));
   const auto column = report.begin() + static_cast<std::ptrdiff_t>(report.find("stack, bytes"));
-  std::size_t cell = 0;  // of the bar that ends the column
+  std::size_t cell = 0;  // bar at the end of the column
   for (auto bars = std::count(head, column, '|'); bars > 0; --bars) cell = line.find('|', cell + 1);
   const std::string stack = line.substr(cell - 8, 7);  // "0 to 5296 " ends at the bar
   return std::strtoul(stack.c_str() + stack.rfind(' ', stack.size() - 2), nullptr, 10);
