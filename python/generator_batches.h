@@ -80,8 +80,7 @@ class GeneratorBatches {
   /// caller may capture the stream in a graph: allocation is then an error (config), and the call waits for
   /// batches that were enqueued before.
   void enqueue(First first, const TypedBatch& batch, void* native);
-  /// Items that did not fit into the rows of sets, so far. Waits for enqueued batches, but not for launches
-  /// of graphs.
+  /// Items that did not fit into the rows of sets, so far. Waits for enqueued batches, but not for graphs.
   SetOverflow overflow();
   /// Messages about tables and limits, after the first batch.
   std::vector<std::string> notes();

@@ -40,8 +40,7 @@ class RowWriter {
     if (item >= items()) return;
     x().set(item * features() + feature, value);
   }
-  /// Sets N neighbouring features, from `first` on. On a device, this takes fewer accesses than set()
-  /// of each feature.
+  /// Sets N neighbouring features, from `first` on, with fewer accesses than set() on a device.
   template <int N>
   WS_INLINE void set_features(int first, const float (&values)[N]) {
     x().set(first, values);

@@ -2,10 +2,6 @@
 
 #include "kernels/runtime/cuda_check.h"
 
-#if WELLSPRING_CUDA_STAND_IN
-#include <cuda_capture_mode.h>  // CUDA declares it in cuda_runtime_api.h
-#endif
-
 namespace wellspring {
 
 #if WELLSPRING_CUDA

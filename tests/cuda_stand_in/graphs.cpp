@@ -3,7 +3,6 @@
 #include "kernels/runtime/step_graph.h"
 #include "tests/cuda_stand_in/runtime.h"
 
-#include <cuda_capture_mode.h>
 #include <cuda_runtime_api.h>
 
 #include <algorithm>

@@ -19,7 +19,7 @@ if importlib.util.find_spec("mypy") is None:
 
 PYTHON = pathlib.Path(os.environ["WELLSPRING_SOURCE"], "python")
 
-# What mypy's stubtest reports although nothing is wrong. An entry that is not needed any more fails the test.
+# Correct code that mypy's stubtest reports. An entry that matches no report fails the test.
 ALLOWED = r"""
 wellspring\.(\w+\.)?(Batches|Generator|Mixture|Samples)  # nanobind's metaclass
 wellspring\._core\.(Batches|Samples)\.__init__           # only functions make them

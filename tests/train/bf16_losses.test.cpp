@@ -59,9 +59,9 @@ std::vector<double> ten_losses(const std::string& name, const std::string& preci
 // Processors add products in different orders, so a value may round to the other of two neighbours
 // in bf16, and the bytes of a run are equal on one kind of processor only. The runs in f32 and bf16
 // have the same draws and differ by the roundings to bf16. Elsewhere, the run in bf16 has roundings
-// of the same number and size, so it is about as far from the run in f32. Both distances add up, and
-// a factor of 2 allows for random growth. The least distance, if two losses happen to agree, is that
-// of one rounding of logits of 1/2, with random signs in the 8 rows.
+// with the same number and size, so it is about as far from the run in f32. Both distances add up,
+// and a factor of 2 allows for random growth. Two losses may agree by chance, so the smallest
+// distance is one rounding of logits of 1/2, with random signs in the 8 rows.
 TEST(Bf16Losses, AgreeWithStoredValuesOnAnyProcessor) {
   const double first = 0.5 * ops::test::rounding(DType::bf16) / std::sqrt(8);
   for (const StoredLosses& stored : stored_losses()) {
