@@ -6,6 +6,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <dirent.h>
+#include <memory>
+#include <string_view>
 #include <sys/stat.h>
 #include <system_error>
 
@@ -22,11 +26,27 @@ struct FolderId {
   friend bool operator==(const FolderId&, const FolderId&) = default;
 };
 
-/// Needs a system call for links only, if the file system lists types with names.
-fs::file_type type_of(const fs::directory_entry& entry, std::error_code& error) {
-  if (entry.is_regular_file(error)) return fs::file_type::regular;
-  if (entry.is_directory(error)) return fs::file_type::directory;
-  return entry.status(error).type();
+struct Entry {
+  std::string name;
+  unsigned char type = DT_UNKNOWN;  ///< DT_REG and others; some file systems do not tell
+};
+
+/// Appends the entries of a folder, without "." and "..", and calls `watch` after each. Returns 0
+/// or errno. Entries of std::filesystem would be slower, because each splits its whole path.
+template <class Watch>
+int read_entries(const fs::path& folder, std::vector<Entry>& entries, const Watch& watch) {
+  const auto close = [](DIR* open) { ::closedir(open); };
+  const std::unique_ptr<DIR, decltype(close)> open(::opendir(folder.c_str()), close);
+  if (!open) return errno;
+  while (true) {
+    errno = 0;
+    const dirent* entry = ::readdir(open.get());
+    if (entry == nullptr) return errno;
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    entries.push_back({std::string(name), entry->d_type});
+    watch();
+  }
 }
 
 class Lister {
@@ -40,24 +60,21 @@ class Lister {
       above_.push_back({status.st_dev, status.st_ino});
     else
       above_.push_back({});
-    std::vector<fs::directory_entry> entries;
-    std::error_code error;
-    fs::directory_iterator entry(root_ / folder, error);
-    for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-      entries.push_back(*entry);
+    std::vector<Entry> entries;
+    const int error = read_entries(root_ / folder, entries, [&] {
       stop_if_interrupted();
-      ++found_;
-      if (watch_) watch_(found_);
-    }
-    if (error) add(folder, Trouble::folder, "the folder cannot be listed", error.message());
+      if (++found_ % kEntriesPerReport == 0) report();
+    });
+    report();
+    if (error != 0)
+      add(folder, Trouble::folder, "the folder cannot be listed",
+          std::generic_category().message(error));
     // Sorted, because the order of reports must not depend on the file system.
-    std::sort(entries.begin(), entries.end(),
-              [](const auto& a, const auto& b) { return a.path().native() < b.path().native(); });
-    for (const fs::directory_entry& found : entries) {
+    std::ranges::sort(entries, {}, &Entry::name);
+    const std::string prefix = folder.empty() ? "" : folder + "/";
+    for (const Entry& entry : entries) {
       stop_if_interrupted();
-      const std::string& whole = found.path().native();
-      const std::string name = whole.substr(whole.rfind('/') + 1);
-      visit(found, folder.empty() ? name : folder + "/" + name);
+      visit(entry.type, prefix + entry.name);
     }
     above_.pop_back();
   }
@@ -65,12 +82,17 @@ class Lister {
   FolderListing take() { return std::move(listing_); }
 
  private:
-  void visit(const fs::directory_entry& entry, const std::string& path) {
+  static constexpr std::int64_t kEntriesPerReport = 1000;
+
+  void visit(unsigned char listed, std::string path) {
+    if (listed == DT_REG) return listing_.files.push_back(std::move(path));
     std::error_code error;
-    const bool link = entry.is_symlink(error);
-    const fs::file_type type = type_of(entry, error);
+    const fs::path whole = root_ / path;
+    const bool link = listed == DT_LNK || (listed == DT_UNKNOWN && fs::is_symlink(whole, error));
+    const fs::file_type type =
+        listed == DT_DIR ? fs::file_type::directory : fs::status(whole, error).type();
     if (type == fs::file_type::directory) {
-      if (link && leads_upwards(entry.path())) {
+      if (link && leads_upwards(whole)) {
         add(path, Trouble::folder_loop, "a link to a folder that contains it",
             "following it would list the same files endlessly");
         return;
@@ -78,17 +100,21 @@ class Lister {
       listing_.folders.push_back(path);
       list(path);
     } else if (type == fs::file_type::regular) {
-      listing_.files.push_back(path);
+      listing_.files.push_back(std::move(path));
     } else if (const std::string_view kind = special_file(type); !kind.empty()) {
       add(path, Trouble::special, std::string(kind), "an image must be a regular file");
     } else if (link) {
       std::error_code ignored;
-      const std::string target = fs::read_symlink(entry.path(), ignored).string();
+      const std::string target = fs::read_symlink(whole, ignored).string();
       add(path, Trouble::broken_link, "a broken link",
           fmt::format("'{}': {}", target, error.message()));
     } else {
       add(path, Trouble::file, "cannot read its type", error.message());
     }
+  }
+
+  void report() const {
+    if (watch_) watch_(found_);
   }
 
   bool leads_upwards(const fs::path& folder) const {

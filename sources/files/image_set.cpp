@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/text/plural.h"
+#include "core/text/text.h"
 #include "sources/files/folder_listing.h"
 #include "sources/files/tar.h"
 #include "sources/files/zip_member.h"
@@ -22,41 +23,51 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> parts_of(const std::string& path) {
-  std::vector<std::string> parts;
+/// The parts of a path, as views of it.
+using PathParts = std::vector<std::string_view>;
+
+void split_path(std::string_view path, PathParts& parts) {
+  parts.clear();
   std::size_t begin = 0;
   while (begin <= path.size()) {
     const std::size_t end = std::min(path.find('/', begin), path.size());
     if (end > begin) parts.push_back(path.substr(begin, end - begin));
     begin = end + 1;
   }
+}
+
+PathParts parts_of(std::string_view path) {
+  PathParts parts;
+  split_path(path, parts);
   return parts;
 }
 
-/// True for files that file systems and archivers leave in folders. `parts`: parts of the path.
-bool is_hidden(const std::vector<std::string>& parts) {
-  return std::any_of(parts.begin(), parts.end(), [](const std::string& part) {
-    return part.starts_with(".") || part == "__MACOSX";
-  });
+/// True for files that file systems and archivers leave in folders.
+bool is_hidden(const PathParts& parts) {
+  return std::ranges::any_of(
+      parts, [](std::string_view part) { return part.starts_with('.') || part == "__MACOSX"; });
 }
 
 /// Kind of an image by its extension; unknown for other files.
-FileKind kind_by_name(const std::string& name) {
-  static const std::map<std::string, FileKind> kinds = {
+FileKind kind_by_name(std::string_view path) {
+  static const std::map<std::string_view, FileKind> kinds = {
       {".jpg", FileKind::jpeg},     {".jpeg", FileKind::jpeg},   {".png", FileKind::png},
       {".webp", FileKind::webp},    {".ppm", FileKind::netpbm},  {".pgm", FileKind::netpbm},
       {".bmp", FileKind::bmp},      {".gif", FileKind::gif},     {".tif", FileKind::tiff},
       {".tiff", FileKind::tiff},    {".avif", FileKind::avif},   {".heic", FileKind::heif},
       {".jp2", FileKind::jpeg2000}, {".jxl", FileKind::jpeg_xl},
   };
-  std::string extension = fs::path(name).extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const std::size_t dot = name.rfind('.');
+  if (dot == 0 || dot == std::string_view::npos) return FileKind::unknown;
+  std::string extension(name.substr(dot));
+  std::ranges::transform(extension, extension.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const auto found = kinds.find(extension);
   return found == kinds.end() ? FileKind::unknown : found->second;
 }
 
-bool is_image_name(const std::string& name) {
+bool is_image_name(std::string_view name) {
   return kind_by_name(name) != FileKind::unknown;
 }
 
@@ -139,12 +150,6 @@ Place find_place(const ImageSetOptions& options) {
 struct ImageSet::Listing {
   std::vector<Image> files;
   std::vector<std::string> folders;
-};
-
-/// An image and the parts of its path.
-struct ImageSet::Candidate {
-  Image image;
-  std::vector<std::string> parts;
 };
 
 ImageSet::Listing ImageSet::list_root(const ImageSetOptions& options) {
@@ -232,12 +237,14 @@ ImageSet ImageSet::open(const ImageSetOptions& options) {
 
 /// The images among the files (of the split, if any); counts other files. Adds the folders of
 /// skipped images to the listing, because an archive may not list them.
-std::vector<ImageSet::Candidate> ImageSet::pick_images(Listing& listing,
-                                                       const ImageSetOptions& options) {
+std::vector<ImageSet::Image> ImageSet::pick_images(Listing& listing,
+                                                   const ImageSetOptions& options) {
   const std::string& split = options.split;
-  std::vector<Candidate> candidates;
+  std::vector<Image> images;
+  images.reserve(listing.files.size());
+  PathParts parts;
   for (Image& file : listing.files) {
-    std::vector<std::string> parts = parts_of(file.path);
+    split_path(file.path, parts);
     if (!split.empty() && (parts.empty() || parts.front() != split)) continue;
     if (is_hidden(parts)) {
       ++hidden_;
@@ -252,10 +259,10 @@ std::vector<ImageSet::Candidate> ImageSet::pick_images(Listing& listing,
       skip(where, problem);
       listing.folders.push_back(fs::path(file.path).parent_path().string());
     } else {
-      candidates.push_back({std::move(file), std::move(parts)});
+      images.push_back(std::move(file));
     }
   }
-  if (candidates.empty()) {
+  if (images.empty()) {
     refuse(fmt::format("{}: no images{}", root_.string(),
                        split.empty() ? "" : " in split '" + split + "'"),
            hidden_ + others_ + skipped_ == 0
@@ -264,19 +271,21 @@ std::vector<ImageSet::Candidate> ImageSet::pick_images(Listing& listing,
                              counted(hidden_ + others_ + skipped_, "other file")),
            options.labelled ? kLayout : "name a folder or an archive with images");
   }
-  return candidates;
+  return images;
 }
 
 /// The single folder around all class folders; "" if there is no such folder.
-std::string ImageSet::folder_around_classes(const std::vector<Candidate>& candidates) const {
-  std::set<std::string> tops;
-  for (const Candidate& candidate : candidates) {
-    if (candidate.parts.size() != 3) return "";
-    tops.insert(candidate.parts.front());
+std::string ImageSet::folder_around_classes(const std::vector<Image>& images) const {
+  std::set<std::string, std::less<>> tops;
+  PathParts parts;
+  for (const Image& image : images) {
+    split_path(image.path, parts);
+    if (parts.size() != 3) return "";
+    if (!tops.contains(parts.front())) tops.emplace(parts.front());
   }
   if (tops.size() > 1) {
     refuse(fmt::format("{}: images are two folders deep, e.g. {}", root_.string(),
-                       candidates.front().image.path),
+                       images.front().path),
            fmt::format("the folders {} could be classes or splits", fmt::join(tops, ", ")),
            "set split: to one of them, or subfolders: include if they are the classes");
   }
@@ -285,28 +294,25 @@ std::string ImageSet::folder_around_classes(const std::vector<Candidate>& candid
 
 /// Finds the level of the class folders and labels every image.
 void ImageSet::arrange(Listing listing, const ImageSetOptions& options) {
-  std::vector<Candidate> candidates = pick_images(listing, options);
-  if (!options.labelled) {
-    std::vector<Image> images;
-    for (Candidate& candidate : candidates) images.push_back(std::move(candidate.image));
-    return add_class("unlabelled", std::move(images), options.limit_per_class);
-  }
+  std::vector<Image> images = pick_images(listing, options);
+  if (!options.labelled) return add_class("unlabelled", std::move(images), options.limit_per_class);
   const bool include = options.subfolders == Subfolders::include;
   const std::string passed_over =
-      options.split.empty() && !include ? folder_around_classes(candidates) : options.split;
+      options.split.empty() && !include ? folder_around_classes(images) : options.split;
   const std::size_t level = passed_over.empty() ? 0 : 1;
 
-  std::map<std::string, std::vector<Image>> by_class;
+  std::map<std::string, std::vector<Image>, std::less<>> by_class;
+  PathParts parts;
   for (const std::string& folder : listing.folders) {
-    const std::vector<std::string> parts = parts_of(folder);
+    split_path(folder, parts);
     const bool below = level == 0 || (!parts.empty() && parts.front() == passed_over);
-    if (below && parts.size() > level && !is_hidden(parts)) by_class[parts[level]];
+    if (below && parts.size() > level && !is_hidden(parts)) by_class[std::string(parts[level])];
   }
-  for (Candidate& candidate : candidates) {
-    const std::vector<std::string>& parts = candidate.parts;
+  for (Image& image : images) {
+    split_path(image.path, parts);
     const bool inside = include && parts.size() > level + 2;
     if (parts.size() != level + 2 && !inside) {
-      refuse(fmt::format("{}: {} is not in a class folder", root_.string(), candidate.image.path),
+      refuse(fmt::format("{}: {} is not in a class folder", root_.string(), image.path),
              fmt::format("its path has {}, expected {}", counted(parts.size() - 1, "folder"),
                          level + 1),
              parts.size() > level + 2
@@ -315,9 +321,12 @@ void ImageSet::arrange(Listing listing, const ImageSetOptions& options) {
                  ? std::string(kLayout) + "; for WebDataset shards, set format: webdataset"
                  : kLayout);
     }
-    by_class[parts[level]].push_back(std::move(candidate.image));
+    auto found = by_class.find(parts[level]);
+    if (found == by_class.end()) found = by_class.emplace(parts[level], std::vector<Image>()).first;
+    found->second.push_back(std::move(image));
   }
-  for (auto& [name, images] : by_class) add_class(name, std::move(images), options.limit_per_class);
+  for (auto& [name, members] : by_class)
+    add_class(name, std::move(members), options.limit_per_class);
 }
 
 /// Adds a class with the first `limit` of its images; 0: all.
@@ -329,11 +338,13 @@ void ImageSet::add_class(const std::string& name, std::vector<Image> images, std
             (skipped_ > 0 ? fmt::format("; {} skipped, first {}", skipped_, first_skipped_) : ""),
         "fill the folder or remove it");
   }
-  std::ranges::sort(images, {}, [](const Image& image) {
+  const auto folder_and_name = [](const Image& image) {
     const std::size_t slash = image.path.rfind('/') + 1;
     return std::pair(std::string_view(image.path).substr(0, slash),
                      std::string_view(image.path).substr(slash));
-  });
+  };
+  if (!std::ranges::is_sorted(images, {}, folder_and_name))
+    std::ranges::sort(images, {}, folder_and_name);
   const auto twice = std::ranges::adjacent_find(images, {}, &Image::path);
   if (twice != images.end()) {
     refuse(fmt::format("{}: duplicate entry {}", root_.string(), twice->path),
@@ -357,6 +368,19 @@ std::string ImageSet::place(std::int64_t image) const {
   return (canonical_[at(image).archive] / at(image).path).string();
 }
 
+std::uint64_t ImageSet::bytes_to_read(const Image& image, std::uint64_t size,
+                                      std::uint64_t most) const {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+  const std::uint64_t bytes = std::min(size, most);
+  if (bytes > kMostBytes) {
+    refuse(
+        fmt::format("{}: a file of {}", location_of(image), human_bytes(size)),
+        fmt::format("an image file is read whole and may have at most {}", human_bytes(kMostBytes)),
+        "convert or remove it, or set on_error: skip");
+  }
+  return bytes;
+}
+
 void ImageSet::read(std::int64_t image, std::vector<std::uint8_t>& bytes,
                     std::uint64_t most) const {
   const Image& entry = at(image);
@@ -367,14 +391,14 @@ void ImageSet::read(std::int64_t image, std::vector<std::uint8_t>& bytes,
   if (is_archive()) {
     const std::string& head = heads_[entry.head];
     bytes.assign(head.begin(), head.end());
-    bytes.resize(std::min(head.size() + entry.bytes, most));
+    bytes.resize(bytes_to_read(entry, head.size() + entry.bytes, most));
     if (bytes.size() > head.size())
       archives_[entry.archive].read(entry.offset,
                                     std::as_writable_bytes(std::span(bytes).subspan(head.size())));
     return;
   }
   const InputFile file(root_ / entry.path);
-  bytes.resize(std::min(file.size(), most));
+  bytes.resize(bytes_to_read(entry, file.size(), most));
   file.read(0, std::as_writable_bytes(std::span(bytes)));
 }
 

@@ -88,7 +88,8 @@ class ImageSet {
   std::string location(std::int64_t image) const { return location_of(at(image)); }
   /// location() with the canonical root.
   std::string place(std::int64_t image) const;
-  /// Reads at most `most` encoded bytes; reuses `bytes`. Thread-safe. Error (data): unreadable.
+  /// Reads at most `most` encoded bytes; reuses `bytes`. Thread-safe. Error (data): unreadable, or
+  /// more than 1 GiB to read.
   void read(std::int64_t image, std::vector<std::uint8_t>& bytes,
             std::uint64_t most = UINT64_MAX) const;
 
@@ -121,15 +122,16 @@ class ImageSet {
   };
   const Image& at(std::int64_t image) const { return images_[static_cast<std::size_t>(image)]; }
   std::string location_of(const Image& image) const;
+  /// The smaller of the two. Error (data): too many for an image file.
+  std::uint64_t bytes_to_read(const Image& image, std::uint64_t size, std::uint64_t most) const;
   struct Listing;
-  struct Candidate;
   Listing list_root(const ImageSetOptions& options);
   Listing list_archive(const ImageSetOptions& options);
   Listing list_tar(const ImageSetOptions& options);
   Listing list_zip();
-  std::vector<Candidate> pick_images(Listing& listing, const ImageSetOptions& options);
+  std::vector<Image> pick_images(Listing& listing, const ImageSetOptions& options);
   void skip(const std::string& where, const std::string& problem);
-  std::string folder_around_classes(const std::vector<Candidate>& candidates) const;
+  std::string folder_around_classes(const std::vector<Image>& images) const;
   void arrange(Listing listing, const ImageSetOptions& options);
   void add_class(const std::string& name, std::vector<Image> images, std::int64_t limit);
   struct ShardReader;

@@ -144,6 +144,16 @@ TEST_F(DatasetImages, RefusesBadImagesByName) {
   }
 }
 
+// A sparse file: it takes no space, and reading it whole would take all memory.
+TEST_F(DatasetImages, RefusesAFileThatIsTooLargeForAnImage) {
+  const fs::path path = root_ / "class1/huge.jpg";
+  write_bytes(path, Bytes(40'000, 0xff));
+  fs::resize_file(path, std::uintmax_t{1} << 42);
+  for (const Storage storage : {Storage::resident, Storage::streamed})
+    expect_parts(refused(with_storage(files(root_), storage, 1)),
+                 {path.string() + ": a file of 4.0 TiB", "at most 1.0 GiB", "on_error: skip"});
+}
+
 TEST_F(DatasetImages, ReadsHeadersAfterLargeProfiles) {
   Bytes jpeg = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
   Bytes profile = {0xff, 0xe2, 0xff, 0xff};  // an APP2 segment of the maximum length, 65535 bytes

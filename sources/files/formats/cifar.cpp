@@ -180,8 +180,8 @@ class CifarRows final : public Dataset {
   /// Checks a file and reads its labels from byte `label_at` of every record.
   void add_file(const fs::path& path, const fs::path& names, std::int64_t label_at) {
     require_file(path);
-    const std::vector<std::byte> bytes = read_bytes(path);
-    const auto size = static_cast<std::int64_t>(bytes.size());
+    InputFile file(path);
+    const auto size = static_cast<std::int64_t>(file.size());
     if (size == 0 || size % record_bytes() != 0) {
       refuse(path, counted(size, "byte"),
              fmt::format("a record has {} bytes: {} and {} pixels", record_bytes(),
@@ -189,18 +189,28 @@ class CifarRows final : public Dataset {
              "it is truncated or not CIFAR: copy or unpack it again");
     }
     const auto first = static_cast<std::int64_t>(labels_.size());
-    for (std::int64_t record = 0; record < size / record_bytes(); ++record) {
-      const auto label = static_cast<std::int32_t>(
-          bytes[static_cast<std::size_t>(record * record_bytes() + label_at)]);
-      if (label >= static_cast<std::int32_t>(classes_.size())) {
-        refuse(path, fmt::format("record {} has label {}", record, label),
-               fmt::format("{} has {}, 0 to {}", names.string(),
-                           counted(classes_.size(), "class", "classes"), classes_.size() - 1),
-               "the file is damaged or not CIFAR: copy or unpack it again");
-      }
-      labels_.push_back(label);
+    constexpr std::int64_t kRecordsPerRead = 1024;
+    std::vector<std::byte> bytes;
+    for (std::int64_t begin = 0; begin < size; begin += std::ssize(bytes)) {
+      bytes.resize(
+          static_cast<std::size_t>(std::min(kRecordsPerRead * record_bytes(), size - begin)));
+      file.read(static_cast<std::uint64_t>(begin), bytes);
+      for (std::int64_t at = label_at; at < std::ssize(bytes); at += record_bytes())
+        add_label(path, names, static_cast<std::int32_t>(bytes[static_cast<std::size_t>(at)]),
+                  (begin + at) / record_bytes());
     }
-    files_.push_back({InputFile(path), fs::weakly_canonical(path), first});
+    files_.push_back({std::move(file), fs::weakly_canonical(path), first});
+  }
+
+  void add_label(const fs::path& path, const fs::path& names, std::int32_t label,
+                 std::int64_t record) {
+    if (label >= static_cast<std::int32_t>(classes_.size())) {
+      refuse(path, fmt::format("record {} has label {}", record, label),
+             fmt::format("{} has {}, 0 to {}", names.string(),
+                         counted(classes_.size(), "class", "classes"), classes_.size() - 1),
+             "the file is damaged or not CIFAR: copy or unpack it again");
+    }
+    labels_.push_back(label);
   }
 
   fs::path path_;
