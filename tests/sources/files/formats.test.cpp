@@ -375,6 +375,10 @@ TEST_F(DatasetFormats, RefuseDamagedCifar) {
   spill(path("cifar/data_batch_2.bin"), bytes);
   expect_parts(refused("cifar"), {"data_batch_2.bin: record 2 has label 9",
                                   "batches.meta.txt has 2 classes, 0 to 1"});
+  std::string many(std::size_t{3073} * 3000, '\0');  // labels are read a thousand records at a time
+  many[std::size_t{3073} * 2500] = 9;
+  spill(path("cifar/data_batch_2.bin"), many);
+  expect_parts(refused("cifar"), {"data_batch_2.bin: record 2500 has label 9"});
   fresh();
   fs::remove(path("cifar/batches.meta.txt"));
   expect_parts(refused("cifar"), {"batches.meta.txt: no such file"});
