@@ -23,7 +23,9 @@ def count(rate):
 
 
 def spread(run):
-    return f"{count(run['images_per_second'])} ({count(run['lowest'])} to {count(run['highest'])})"
+    """Median and extremes; of a single turn, its rate alone."""
+    rate, lowest, highest = (count(run[name]) for name in ("images_per_second", "lowest", "highest"))
+    return rate if run["lowest"] == run["highest"] else f"{rate} ({lowest} to {highest})"
 
 
 def counted(number, what):
@@ -96,7 +98,8 @@ def steps(read):
 ## Training steps
 
 On a resident batch, next to PyTorch {seen["version"]} (channels_last; bf16: autocast), eagerly with its best number of
-threads and with torch.compile; the ratio is that to the faster one (bold).
+threads and with torch.compile; the ratio is that to the faster one (bold). A rate without extremes is of a single turn,
+because slow rows get no further one.
 
 {table(("network", "eager", "compiled", "Wellspring", "ratio"), step_rows(seen))}
 {not_compiled(seen)}"""
