@@ -2,11 +2,14 @@
 // stopped and resumed.
 #include "tests/cli/train_testing.h"
 #include "tests/support/image_fixtures.h"
+#include "tests/train/linear_bound.h"
+#include "tests/train/trained_rows.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <random>
 #include <set>
@@ -124,52 +127,69 @@ TEST_F(RankProcesses, TrainUnderMpirun) {
   }
 }
 
-/// Mixed images of a generator and of files. A rank has an even number of rows, because mixing works
-/// on pairs.
-TEST_F(RankProcesses, TrainOnTheSameRowsUnderMpirun) {
+/// The files that rank_rows has written.
+struct RankRows {
+  RankRows(const fs::path& folder, std::size_t rank) {
+    const std::string name = (folder / fmt::format("rows.{}", rank)).string();
+    std::ifstream file(name);
+    for (std::string line; std::getline(file, line);) digests.push_back(line);
+    const std::string bytes = slurp(name + ".gradients");
+    gradients.resize(bytes.size() / sizeof(float));
+    std::memcpy(gradients.data(), bytes.data(), gradients.size() * sizeof(float));
+  }
+  std::vector<std::string> digests;  ///< one per row
+  std::vector<float> gradients;
+};
+
+/// Mixed images of a generator and of files, and a linear network. A rank has an even number of
+/// rows, because mixing works on pairs.
+TEST_F(RankProcesses, TrainOnTheSameRowsAndGradientsUnderMpirun) {
   const std::vector<std::string> commands = mpirun_commands();
   if (commands.empty()) GTEST_SKIP() << kNoMpirun;
   write_image_folder(folder() / "photos", 2, 9, 8, 8);
-  spill(config(), R"(name: small
+  spill(config(), fmt::format(R"(name: small
 device: cpu
 threads: 1
 data:
   size: 8
   augment: [flip_x: 0.5]
-  mix: {mixup: 0.8, cutmix: 1, probability: 0.8}
+  mix: {{mixup: 0.8, cutmix: 1, probability: 0.8}}
   sources:
-    - {name: shapes, generator: shapes, weight: 3, repeats: 2}
-    - {name: photos, kind: files, path: photos, storage: streamed}
-model: {name: mlp}
-train: {batch: 24, steps: 12}
-)");
-  constexpr std::size_t kBatch = 24, kSteps = 12;
-  const auto digests = [&](int rank) {
-    std::ifstream file(folder() / fmt::format("rows.{}", rank));
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(file, line);) lines.push_back(line);
-    return lines;
-  };
+    - {{name: shapes, generator: shapes, weight: 3, repeats: 2}}
+    - {{name: photos, kind: files, path: {}/photos, storage: streamed}}
+model: {{name: mlp, widths: []}}
+train: {{batch: 24, steps: 12}}
+)",
+                              folder().string()));
+  constexpr std::size_t kBatch = 24, kSteps = 12, kMostRanks = 4;
   const std::string program = fmt::format("'{}' small.yaml {} rows", WELLSPRING_RANK_ROWS, kSteps);
   ASSERT_EQ(shell(program, folder()).exit_code, 0);
-  const std::vector<std::string> expected = digests(0);
-  ASSERT_EQ(expected.size(), kSteps * kBatch);
-  ASSERT_GT(std::set(expected.begin(), expected.end()).size(), kBatch);
+  const RankRows expected(folder(), 0);
+  ASSERT_EQ(expected.digests.size(), kSteps * kBatch);
+  ASSERT_GT(std::set(expected.digests.begin(), expected.digests.end()).size(), kBatch);
+  // The same weights in the first step of all runs.
+  const TrainedSteps first = train_steps(RunConfig::load(config(), {}), single_rank(), 1);
+  const double bound =
+      LinearBound({first.rows, first.weights}, kBatch, kMostRanks).gradient(/*e=*/0);
+  const std::vector<float> zeros(expected.gradients.size());
+  ASSERT_GT(largest_difference(expected.gradients, zeros), 100 * bound) << "it must mean something";
   for (const std::string& mpirun : commands) {
-    for (const std::size_t ranks : {1, 2, 3, 4}) {
+    for (std::size_t ranks = 1; ranks <= kMostRanks; ++ranks) {
       SCOPED_TRACE(fmt::format("{} -n {}", mpirun, ranks));
       const Outcome outcome =
           shell(fmt::format("rm rows.*; {} -n {} {}", mpirun, ranks, program), folder(), kAsRoot);
       ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
       const std::size_t rows = kBatch / ranks;
-      std::vector<std::string> all(expected.size());
+      std::vector<std::string> all(expected.digests.size());
       for (std::size_t rank = 0; rank < ranks; ++rank) {
-        const std::vector<std::string> own = digests(static_cast<int>(rank));
-        ASSERT_EQ(own.size(), kSteps * rows);
-        for (std::size_t i = 0; i < own.size(); ++i)
-          all[i / rows * kBatch + rank * rows + i % rows] = own[i];
+        const RankRows own(folder(), rank);
+        ASSERT_EQ(own.digests.size(), kSteps * rows);
+        for (std::size_t i = 0; i < own.digests.size(); ++i)
+          all[i / rows * kBatch + rank * rows + i % rows] = own.digests[i];
+        EXPECT_LE(largest_difference(own.gradients, expected.gradients), bound);
+        EXPECT_EQ(own.gradients, RankRows(folder(), 0).gradients) << "all ranks have the same sums";
       }
-      EXPECT_EQ(all, expected);
+      EXPECT_EQ(all, expected.digests);
     }
   }
 }

@@ -1,6 +1,8 @@
 // Ranks share the caches of a node and, if configured, the statistics of batch norms.
 #include "tests/train/several_ranks.h"
 
+#include <cmath>
+
 namespace wellspring::test {
 namespace {
 

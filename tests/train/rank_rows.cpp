@@ -1,5 +1,6 @@
-// Trains as one rank of a launch and writes a digest of each row that it trains on, one per line, to
-// OUT.RANK. For the tests that start ranks with mpirun. Usage: rank_rows CONFIG STEPS OUT
+// Trains as one rank of a launch. Writes a digest of each row that it trains on, one per line, to
+// OUT.RANK, and the gradients of the first step (f32) to OUT.RANK.gradients. For the tests that
+// start ranks with mpirun. Usage: rank_rows CONFIG STEPS OUT
 #include "core/error.h"
 #include "core/io/sha256.h"
 #include "tests/train/trained_rows.h"
@@ -21,12 +22,15 @@ int main(int argc, char** argv) {
     std::unique_ptr<ConnectedRanks> connected;
     if (launch) connected = open_ranks(*launch, Device::cpu(), "rows", std::chrono::seconds(60));
     Communicator& ranks = connected ? static_cast<Communicator&>(*connected) : single_rank();
-    std::ofstream out(std::string(argv[3]) + "." + std::to_string(ranks.rank()));
-    for (const std::string& row :
-         test::trained_rows(RunConfig::load(argv[1], {}), ranks, std::stoi(argv[2])))
-      out << Sha256().update(bytes_of(row)).hex() << '\n';
+    const std::string name = std::string(argv[3]) + "." + std::to_string(ranks.rank());
+    const test::TrainedSteps done =
+        test::train_steps(RunConfig::load(argv[1], {}), ranks, std::stoi(argv[2]));
+    std::ofstream rows(name), gradients(name + ".gradients", std::ios::binary);
+    for (const std::string& row : done.rows) rows << Sha256().update(bytes_of(row)).hex() << '\n';
+    gradients.write(reinterpret_cast<const char*>(done.gradients.data()),
+                    static_cast<std::streamsize>(done.gradients.size() * sizeof(float)));
     ranks.barrier();
-    return out.flush() ? 0 : 1;
+    return rows.flush() && gradients.flush() ? 0 : 1;
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return error.exit_code();

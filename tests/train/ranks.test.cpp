@@ -1,6 +1,7 @@
 // Whole runs with several ranks: the same samples, evaluations and files as a run with one rank, and the
 // same weights up to rounding.
 #include "core/signals.h"
+#include "tests/train/linear_bound.h"
 #include "tests/train/several_ranks.h"
 #include "tests/train/trained_rows.h"
 #include "train/evaluation/evaluation.h"
@@ -8,22 +9,34 @@
 
 #include <array>
 #include <atomic>
+#include <cmath>
 
 namespace wellspring::test {
 namespace {
 
-/// Compares the rows of several ranks, in the order of the global batch, with the rows of one rank.
-void expect_rows_of_a_single_rank(const RunConfig& run, const std::vector<int>& numbers) {
+/// A point from which a run continues.
+struct RowsFrom {
+  std::size_t step = 0;
+  ResumeChoice checkpoint = {};
+};
+
+/// Compares the rows of several ranks, in the order of the global batch, with the rows of one rank
+/// that makes all steps.
+void expect_rows_of_a_single_rank(const RunConfig& run, const std::vector<int>& numbers,
+                                  const RowsFrom& from = {}) {
   constexpr std::size_t kSteps = 14;
   const auto batch = static_cast<std::size_t>(run.train.batch);
-  const std::vector<std::string> whole = trained_rows(run, single_rank(), kSteps);
+  std::vector<std::string> whole = trained_rows(run, single_rank(), kSteps);
+  whole.erase(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(from.step * batch));
+  const std::size_t steps = kSteps - from.step;
   for (const int ranks : numbers) {
     SCOPED_TRACE(testing::Message() << run.name << ", " << ranks << " ranks");
     const std::size_t rows = batch / static_cast<std::size_t>(ranks);
     std::vector<std::string> all(whole.size());
     run_ranks(ranks, [&](Communicator& communicator) {
-      const std::vector<std::string> own = trained_rows(run, communicator, kSteps);
-      ASSERT_EQ(own.size(), kSteps * rows);
+      const std::vector<std::string> own =
+          trained_rows(run, communicator, static_cast<int>(steps), from.checkpoint);
+      ASSERT_EQ(own.size(), steps * rows);
       for (std::size_t i = 0; i < own.size(); ++i)
         all[i / rows * batch + static_cast<std::size_t>(communicator.rank()) * rows + i % rows] =
             own[i];
@@ -36,6 +49,24 @@ void expect_rows_of_a_single_rank(const RunConfig& run, const std::vector<int>& 
 TEST_F(Ranks, TrainOnTheRowsOfASingleRank) {
   for (const char* text : kRuns)
     expect_rows_of_a_single_rank(config(text, {"train.batch=24"}), {2, 3, 4});
+}
+
+// 4 ranks begin, 2 continue, and then any number. Both checkpoints are in the middle of an epoch of
+// the files; the first one is also in the middle of a window of metrics.
+TEST_F(Ranks, ContinueWithTheRowsOfASingleRank) {
+  for (const char* text : kRuns) {
+    const Settings settings = {"train.batch=24", "eval.sources=[]"};
+    const auto checkpoint = [&](const std::string& out, int step) {
+      return ResumeChoice::parse(
+          (folder / out / fmt::format("checkpoints/step-{}", step)).string());
+    };
+    const RunConfig run = config(text, settings);
+    train(config(text, settings, "four"), 4, quick());
+    expect_rows_of_a_single_rank(run, {1, 2, 3}, {6, checkpoint("four", 6)});
+    train(config(text, settings, "two"), 2, quick(checkpoint("four", 6)));
+    expect_rows_of_a_single_rank(run, {1, 3, 4}, {12, checkpoint("two", 12)});
+    for (const char* out : {"four", "two"}) fs::remove_all(folder / out);
+  }
 }
 
 // There are fewer shards than ranks.
@@ -57,66 +88,21 @@ const Settings kLinear = {"model={name: mlp, widths: []}",
                           "train.checkpoint_every=3",
                           "train.log_every=1"};
 
-/// Sizes of the numbers in a linear run.
-struct LinearSizes {
-  double x = 0;        ///< largest |x|
-  double row = 0;      ///< largest sum of |x| over a row
-  double weights = 0;  ///< largest sum of |w| over the weights of an output
-};
-
-LinearSizes linear_sizes(const RunConfig& run, const fs::path& checkpoint) {
-  LinearSizes sizes;
-  constexpr std::size_t kInputs = 8 * 8 * 3;
-  for (const std::string& bytes : trained_rows(run, single_rank(), 8)) {
-    std::array<float, kInputs> values;
-    std::memcpy(values.data(), bytes.data(), sizeof values);
-    double sum = 0;
-    for (const float value : values) {
-      sizes.x = std::max(sizes.x, std::abs(double{value}));
-      sum += std::abs(double{value});
-    }
-    sizes.row = std::max(sizes.row, sum);
-  }
-  const std::vector<float> all = weights_of(checkpoint);
-  for (std::size_t first = 0; first + kInputs <= all.size(); ++first) {  // the bias may come first
-    double sum = 0;
-    for (std::size_t i = 0; i < kInputs; ++i) sum += std::abs(double{all[first + i]});
-    sizes.weights = std::max(sizes.weights, sum);
-  }
-  return sizes;
-}
-
-// Let E be the largest difference of a weight between the runs, X the largest |x|, S and W the largest sums of |x| and
-// |w| in a logit, n its number of inputs, B the number of rows, R <= 4 the number of ranks and r the learning rate. In
-// each step, whatever the number of ranks in the steps before it:
-// - Logits differ by D = (S + 1) E + 2 (n + 1) u X W: each run adds n + 1 terms in its own order
-//   (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., SIAM 2002, section
-//   4.2).
-// - A row's gradient is (softmax - target) / B. The absolute values in row k of the softmax's
-//   Jacobian sum to 2 p_k (1 - p_k) <= 1/2, and the softmax itself is computed to 32 u.
-// - The gradient of a weight is a sum of B terms of at most X / B, divided differently among the
-//   ranks: it differs by X (D / 2 + 32 u) + 2 (B + R) u X.
-// - The update r times the gradient is added with one rounding in each run: 2 u W more.
-// A loss is a mean of cross-entropies, whose gradients have absolute values that sum to 2; both are
-// computed to 32 u of values below 16.
+// The bound follows from linear_bound.h. The weights stay within 1.5 times their last sizes.
 TEST_F(Ranks, AgreeWithASingleRankWithinTheRoundingOfSums) {
   const auto end_of = [&](int ranks, const std::string& out, const TrainerOptions& options) {
     RankEnds ends = train(config(kPictures, kLinear, out), ranks, options);
     return std::pair(std::move(ends), weights_of(folder / out / "checkpoints/step-8"));
   };
   const auto [one, expected] = end_of(1, "one", quick());
-  const LinearSizes sizes =
-      linear_sizes(config(kPictures, kLinear), folder / "one/checkpoints/step-8");
-  const double x = std::max(sizes.x, 1.0), w = 1.5 * sizes.weights;  // at any step
-  constexpr double kTerms = 8 * 8 * 3 + 1, kRows = 24, kMostRanks = 4;
+  LinearSizes sizes(trained_rows(config(kPictures, kLinear), single_rank(), 8), expected);
+  sizes.weights *= 1.5;
+  const LinearBound step_bound(sizes, 24, 4);
   std::vector<double> losses;  // largest differences, by step
-  double bound = 0;            // E
+  double bound = 0;            // largest difference of weights
   for (const StepReport& step : one.listeners[0].steps) {
-    const double logits = (sizes.row + 1) * bound + 2 * kTerms * kRounding * x * w;
-    losses.push_back(2 * logits + 2 * 32 * 16 * kRounding);
-    bound += double{step.learning_rate} * x *
-                 (logits / 2 + (32 + 2 * (kRows + kMostRanks)) * kRounding) +
-             2 * kRounding * w;
+    losses.push_back(step_bound.loss(bound));
+    bound = step_bound.weights(bound, double{step.learning_rate});
   }
   ASSERT_EQ(losses.size(), 8u);
   for (const int ranks : {2, 3, 4}) {

@@ -10,9 +10,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 
 namespace wellspring::test {
@@ -158,14 +156,6 @@ inline std::vector<float> weights_of(const fs::path& checkpoint) {
     std::memcpy(all.data() + before, tensor.data.data(), tensor.data.size());
   }
   return all;
-}
-
-inline double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
-  EXPECT_EQ(a.size(), b.size());
-  double largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    largest = std::max(largest, std::abs(double{a[i]} - double{b[i]}));
-  return largest;
 }
 
 inline constexpr double kRounding = 0x1p-24;  ///< unit roundoff u of f32
