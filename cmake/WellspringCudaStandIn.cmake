@@ -17,7 +17,7 @@ set_source_files_properties("${stand_in_dir}/graphs.cpp" TARGET_DIRECTORY libwel
                             WELLSPRING_KERNEL_REPORT="${CMAKE_SOURCE_DIR}/bench/results/kernels.md")
 
 # The interpreter of listings is slow without optimisation.
-set(machine integers kernels listing machine memory_and_control pipes reals traffic)
+set(machine accesses integers kernels listing machine memory_and_control pipes reals traffic)
 list(TRANSFORM machine REPLACE "(.+)" "${stand_in_dir}/sass/\\1.cpp")
 target_sources(libwellspring PRIVATE ${machine})
 set_source_files_properties(${machine} TARGET_DIRECTORY libwellspring PROPERTIES

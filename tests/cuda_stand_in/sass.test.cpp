@@ -304,10 +304,106 @@ TEST(Sass, AllowsAtomicOperationsAndReadsOfSeveralWarps) {
   expect_refused(writing, 96, 0, "a race");
 }
 
-// Each thread writes its index to one word of global memory; the last write wins.
-TEST(Sass, ShowsRacesInGlobalMemoryUnderSomeSeeds) {
-  Code code = code_of({"ULDC.64 UR4, c[0x0][0x210]", "MOV R4, UR4", "MOV R5, UR5",
-                       "S2R R8, SR_TID.X", "STG.E desc[UR6][R4.64], R8", "EXIT"});
+/// Code in which thread i of all blocks writes its index to word i of the parameter's array, then
+/// reads word (i + distance) % 96 and writes what it read to word 96 + i.
+Code global_exchange(int threads, int distance, const std::string& between) {
+  const auto hex = [](int value) {
+    std::array<char, 16> text{};
+    std::snprintf(text.data(), text.size(), "0x%x", value);
+    return std::string(text.data());
+  };
+  return code_of({"ULDC.64 UR4, c[0x0][0x210]", "MOV R4, UR4", "MOV R5, UR5", "S2R R0, SR_TID.X",
+                  "S2R R1, SR_CTAID.X", "IMAD R0, R1, " + hex(threads) + ", R0",
+                  "IMAD.WIDE.U32 R6, R0, 0x4, R4", "STG.E desc[UR6][R6.64], R0", between,
+                  "VIADD R3, R0, " + hex((96 + distance) % 96),
+                  "ISETP.GE.U32.AND P0, PT, R3, 0x60, PT", "@P0 VIADD R3, R3, 0xffffffa0",
+                  "IMAD.WIDE.U32 R8, R3, 0x4, R4", "LDG.E R2, desc[UR6][R8.64]",
+                  "STG.E desc[UR6][R6.64+0x180], R2", "EXIT"});
+}
+
+/// Runs 96 threads in blocks of `threads` and returns the words that they read.
+std::vector<std::uint32_t> exchanged(Code& code, int threads, unsigned seed) {
+  std::vector<std::uint32_t> words(2 * 96, 0xdeadbeef);
+  const std::uint32_t* const to = words.data();
+  run_grid(code, {96 / threads, threads}, &to, sizeof to, seed);
+  return {words.begin() + 96, words.end()};
+}
+
+/// Three blocks of 32 threads run these lines with R0 the thread, R1 the block and R4 the address of
+/// memory filled with zeros. Returns the problem, or "" for success.
+std::string problem_of_blocks(std::vector<std::string> lines, unsigned seed = 0) {
+  lines.insert(lines.begin(), {"ULDC.64 UR4, c[0x0][0x210]", "MOV R4, UR4", "MOV R5, UR5",
+                               "S2R R0, SR_TID.X", "S2R R1, SR_CTAID.X"});
+  lines.emplace_back("EXIT");
+  Code code = code_of(lines);
+  std::vector<std::uint32_t> words(128);
+  const std::uint32_t* const to = words.data();
+  try {
+    run_grid(code, {3, 32}, &to, sizeof to, seed);
+  } catch (const std::runtime_error& failure) {
+    return failure.what();
+  }
+  return {};
+}
+
+// Threads of blocks of 96 read what the next or the previous warp wrote; with a barrier in between,
+// this is no race.
+TEST(Sass, FindsRacesOfWarpsInGlobalMemoryInBothDirections) {
+  for (const int distance : {-32, 32}) {
+    Code racing = global_exchange(96, distance, "NOP"),
+         ordered = global_exchange(96, distance, "BAR.SYNC.DEFER_BLOCKING 0x0");
+    for (const unsigned seed : {0u, 1u, 2u}) {
+      EXPECT_THROW(exchanged(racing, 96, seed), std::runtime_error) << distance << ' ' << seed;
+      const std::vector<std::uint32_t> read = exchanged(ordered, 96, seed);
+      for (std::uint32_t i = 0; i < 96; ++i)
+        EXPECT_EQ(read[i], (i + 96 + static_cast<std::uint32_t>(distance)) % 96) << seed;
+    }
+  }
+}
+
+// In blocks of 32 threads, the same accesses are a race with and without a barrier.
+TEST(Sass, FindsRacesOfBlocksInGlobalMemoryInBothDirections) {
+  for (const int distance : {-32, 32}) {
+    for (const char* const between : {"NOP", "BAR.SYNC.DEFER_BLOCKING 0x0"}) {
+      Code code = global_exchange(32, distance, between);
+      for (const unsigned seed : {0u, 1u, 2u})
+        EXPECT_THROW(exchanged(code, 32, seed), std::runtime_error) << distance << ' ' << seed;
+    }
+  }
+  Code own = global_exchange(32, 0, "NOP");
+  EXPECT_EQ(exchanged(own, 32, 1)[40], 40u);
+  EXPECT_EQ(exchanged(own, 32, 1)[40], 40u) << "a launch comes after the one before it";
+}
+
+TEST(Sass, AllowsAtomicOperationsOfSeveralBlocksButNoReadNextToThem) {
+  const std::string add = "RED.E.ADD.STRONG.GPU desc[UR6][R4.64], R0";
+  const std::string read = "LDG.E R2, desc[UR6][R4.64]", write = "STG.E desc[UR6][R4.64], R1";
+  EXPECT_EQ(problem_of_blocks({add}), "");
+  EXPECT_EQ(problem_of_blocks({read}), "");
+  for (const unsigned seed : {0u, 1u, 2u}) {
+    for (const auto& lines : {std::vector{add, read}, {read, add}, {add, write}, {write, add}})
+      EXPECT_NE(problem_of_blocks(lines, seed).find("a race in global memory"), std::string::npos)
+          << lines[0] << ", " << lines[1];
+  }
+}
+
+// Block i writes half i of two words. Then all blocks write to one word: equal values, or their
+// indices.
+TEST(Sass, ComparesTheBytesThatBlocksWrite) {
+  const std::vector<std::string> halves = {"IMAD.WIDE.U32 R6, R1, 0x2, R4",
+                                           "STG.E.U16 desc[UR6][R6.64], R1"};
+  EXPECT_EQ(problem_of_blocks(halves), "");
+  EXPECT_NE(problem_of_blocks({halves[0], halves[1], "LDG.E R2, desc[UR6][R4.64]"}), "");
+  EXPECT_EQ(problem_of_blocks({"MOV R2, 0x7", "STG.E desc[UR6][R4.64], R2"}), "");
+  for (const unsigned seed : {0u, 1u, 2u})
+    EXPECT_NE(problem_of_blocks({"STG.E desc[UR6][R4.64], R1"}, seed), "");
+}
+
+// Each thread exchanges its index with one word of global memory; the last thread's stays there.
+TEST(Sass, RunsWarpsInTheOrderOfASeed) {
+  Code code =
+      code_of({"ULDC.64 UR4, c[0x0][0x210]", "MOV R4, UR4", "MOV R5, UR5", "S2R R8, SR_TID.X",
+               "ATOMG.E.EXCH.STRONG.GPU PT, RZ, desc[UR6][R4.64], R8", "EXIT"});
   std::set<std::uint32_t> winners;
   for (unsigned seed = 1; seed <= 20; ++seed) {
     const std::uint32_t winner = stored_by(code, 96, seed)[0];

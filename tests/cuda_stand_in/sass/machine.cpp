@@ -8,7 +8,6 @@
 #include <memory>
 #include <numeric>
 #include <random>
-#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -59,24 +58,6 @@ std::uint64_t Code::warp_instructions(Pipe pipe) const {
   for (std::size_t i = 0; i < listing.size(); ++i)
     sum += pipe_of(listing[i]) == pipe ? issued[i] : 0;
   return sum;
-}
-
-bool SharedAccesses::add(std::uint64_t address, std::size_t bytes, int warp, Access access) {
-  if (bytes_.size() < address + bytes) bytes_.resize(address + bytes);
-  const auto own = static_cast<std::int16_t>(warp);
-  const auto alone = [own](std::int16_t other) { return other == kNone || other == own; };
-  const auto join = [own, alone](std::int16_t& all) { all = alone(all) ? own : kSeveral; };
-  bool ordered = true;
-  for (Byte& byte : std::span(bytes_).subspan(address, bytes)) {
-    if (byte.epoch != epoch_) byte = {epoch_};
-    const auto of = [&byte](Access kind) -> std::int16_t& {
-      return byte.warp[static_cast<std::size_t>(kind)];
-    };
-    ordered = ordered && alone(of(Access::write)) &&
-              (access != Access::write || (alone(of(Access::read)) && alone(of(Access::atomic))));
-    join(of(access));
-  }
-  return ordered;
 }
 
 Warp::Warp(Code& code, Block& block, int first_thread)
@@ -281,21 +262,37 @@ std::uint32_t Warp::special(const std::string& name, int lane) const {
   throw std::runtime_error("unknown special register: " + name);
 }
 
-std::byte* Warp::global(std::uint64_t address, int lane, std::size_t bytes, Access access) {
-  const auto window = static_cast<std::uint32_t>(address >> 32);
-  if (window == kSharedWindow) return shared(address & 0xffffffffu, bytes, access);
-  if (window == kLocalWindow) return local(address & 0xffffffffu, lane, bytes);
-  require(address % bytes == 0, "a misaligned address");
-  return reinterpret_cast<std::byte*>(address);
+/// Members of a team may store equal bytes at once (generators/images/contour_lines.h), so such
+/// writes are allowed: their order changes nothing.
+bool Warp::is_ordered(Accesses& accesses, std::uint64_t address, const std::byte* place,
+                      std::size_t bytes, Access access, const std::byte* written) const {
+  const Kinds conflicts = accesses.add(address, bytes, first_thread_ / kLanes, access);
+  if (conflicts == 0) return true;
+  return conflicts == bit_of(Access::write) && written != nullptr &&
+         std::memcmp(place, written, bytes) == 0;
 }
 
-std::byte* Warp::shared(std::uint64_t address, std::size_t bytes, Access access) {
+std::byte* Warp::global(std::uint64_t address, int lane, std::size_t bytes, Access access,
+                        const std::byte* written) {
+  const auto window = static_cast<std::uint32_t>(address >> 32);
+  if (window == kSharedWindow) return shared(address & 0xffffffffu, bytes, access, written);
+  if (window == kLocalWindow) return local(address & 0xffffffffu, lane, bytes);
+  require(address % bytes == 0, "a misaligned address");
+  auto* const place = reinterpret_cast<std::byte*>(address);
+  require(is_ordered(*block_.global_accesses, address, place, bytes, access, written),
+          "a race in global memory: nothing orders the accesses of two warps or blocks");
+  return place;
+}
+
+std::byte* Warp::shared(std::uint64_t address, std::size_t bytes, Access access,
+                        const std::byte* written) {
   require(address >= kReservedShared && address + bytes <= block_.shared.size(),
           "beyond shared memory");
   require(address % bytes == 0, "a misaligned address in shared memory");
-  require(block_.accesses->add(address, bytes, first_thread_ / kLanes, access),
+  std::byte* const place = block_.shared.data() + address;
+  require(is_ordered(*block_.shared_accesses, address, place, bytes, access, written),
           "a race in shared memory: no barrier orders the accesses of two warps");
-  return block_.shared.data() + address;
+  return place;
 }
 
 std::byte* Warp::local(std::uint64_t address, int lane, std::size_t bytes) {
@@ -460,16 +457,18 @@ void run_grid(Code& code, const LaunchShape& shape, const void* parameters, std:
   std::vector<std::uint32_t> order(static_cast<std::size_t>(shape.blocks));
   std::iota(order.begin(), order.end(), 0u);
   if (seed != 0) std::shuffle(order.begin(), order.end(), random);
-  SharedAccesses accesses;
+  Accesses in_shared, in_global;
   for (const std::uint32_t b : order) {
-    accesses.pass_barrier();
-    Block block{b, shape.threads, {}, &constants, &accesses};
+    in_shared.clear();
+    in_global.begin_block();
+    Block block{b, shape.threads, {}, &constants, &in_shared, &in_global};
     block.shared.assign(kReservedShared + shape.scratch_bytes, std::byte{0xcd});
     std::vector<std::unique_ptr<Warp>> warps;
     for (int first = 0; first < shape.threads * shape.teams; first += kLanes)
       warps.push_back(std::make_unique<Warp>(code, block, first));
     while (run_to_barrier(warps, seed == 0 ? nullptr : &random)) {
-      accesses.pass_barrier();
+      in_shared.pass_barrier();
+      in_global.pass_barrier();
       for (const auto& warp : warps) warp->leave_block_barrier();
     }
   }

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "kernels/runtime/kernel_handle.h"
+#include "tests/cuda_stand_in/sass/accesses.h"
 #include "tests/cuda_stand_in/sass/listing.h"
 #include "tests/cuda_stand_in/sass/pipes.h"
 #include "tests/cuda_stand_in/sass/traffic.h"
@@ -63,35 +64,14 @@ struct Code {
   std::uint64_t warp_instructions(Pipe pipe) const;
 };
 
-enum class Access : std::uint8_t { read, write, atomic };
-
-/// Finds writes to a byte of shared memory without a block barrier between them and another warp's access. Reads and
-/// atomic operations do not conflict with each other: lock-free code, such as
-/// a union-find, mixes them on purpose. The result does not depend on the order of the warps.
-class SharedAccesses {
- public:
-  /// Forgets all accesses: at the beginning of a block and at its barriers.
-  void pass_barrier() { ++epoch_; }
-  /// Returns false if the access conflicts with an earlier one.
-  bool add(std::uint64_t address, std::size_t bytes, int warp, Access access);
-
- private:
-  static constexpr std::int16_t kNone = -1, kSeveral = -2;
-  struct Byte {
-    std::uint32_t epoch = 0;
-    std::int16_t warp[3] = {kNone, kNone, kNone};  ///< by kind of access
-  };
-  std::uint32_t epoch_ = 1;
-  std::vector<Byte> bytes_;
-};
-
 /// A block: its index, and the memory that its threads share.
 struct Block {
   std::uint32_t index = 0;
   int row_threads = 0;  ///< threads in its x dimension
   std::vector<std::byte> shared;
   const std::vector<std::byte>* constants = nullptr;  ///< c[0x0]: launch shape and parameters
-  SharedAccesses* accesses = nullptr;
+  Accesses* shared_accesses = nullptr;
+  Accesses* global_accesses = nullptr;
 };
 
 /// The negation of an operand: as an integer, by complement, or as a floating-point number.
@@ -123,9 +103,12 @@ class Warp {
   std::uint64_t address(const Operand& operand, int lane) const;
   std::uint32_t special(const std::string& name, int lane) const;
   /// `bytes` bytes at an address in one kind of memory. Throws std::runtime_error if the address is
-  /// not a multiple of `bytes` or not in this memory, or if the access is a race in shared memory.
-  std::byte* global(std::uint64_t address, int lane, std::size_t bytes, Access access);
-  std::byte* shared(std::uint64_t address, std::size_t bytes, Access access);
+  /// not a multiple of `bytes` or not in this memory, or if the access is a race in shared or global
+  /// memory. Writes of the bytes that are already there (`written`) do not conflict with each other.
+  std::byte* global(std::uint64_t address, int lane, std::size_t bytes, Access access,
+                    const std::byte* written = nullptr);
+  std::byte* shared(std::uint64_t address, std::size_t bytes, Access access,
+                    const std::byte* written = nullptr);
   std::byte* local(std::uint64_t address, int lane, std::size_t bytes);
   const std::byte* constant(std::int64_t offset, std::size_t bytes) const;
   Traffic& traffic() { return code_.traffic; }
@@ -162,6 +145,8 @@ class Warp {
   }
   bool choose();
   void require(bool condition, const char* problem) const;
+  bool is_ordered(Accesses& accesses, std::uint64_t address, const std::byte* place,
+                  std::size_t bytes, Access access, const std::byte* written) const;
   void release(int barrier);
   void release_all();
   Lanes split_off(Lanes lanes);

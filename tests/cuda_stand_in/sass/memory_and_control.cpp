@@ -15,10 +15,10 @@ using u64 = std::uint64_t;
 enum class Space : std::uint8_t { global, shared, local };
 
 std::byte* place_in(Warp& warp, Space space, u64 address, int lane, std::size_t bytes,
-                    Access access) {
-  if (space == Space::shared) return warp.shared(address, bytes, access);
+                    Access access, const std::byte* written = nullptr) {
+  if (space == Space::shared) return warp.shared(address, bytes, access, written);
   return space == Space::local ? warp.local(address, lane, bytes)
-                               : warp.global(address, lane, bytes, access);
+                               : warp.global(address, lane, bytes, access, written);
 }
 
 Space space_of(const Line& line) {
@@ -98,12 +98,13 @@ Operation store(const Line& line) {
   return [=](Warp& warp, Lanes lanes) {
     const Addresses addresses = addresses_of(warp, space, to, lanes, width.bytes);
     each_lane(lanes, [&](int lane) {
-      std::byte* const place = place_in(warp, space, addresses[static_cast<std::size_t>(lane)],
-                                        lane, width.bytes, Access::write);
-      for (std::size_t part = 0; part < std::max<std::size_t>(width.bytes / 4, 1); ++part) {
-        const u32 value = warp.read_part(from, static_cast<int>(part), lane);
-        std::memcpy(place + 4 * part, &value, std::min<std::size_t>(width.bytes, 4));
-      }
+      std::array<u32, 4> values{};
+      for (std::size_t part = 0; part < std::max<std::size_t>(width.bytes / 4, 1); ++part)
+        values[part] = warp.read_part(from, static_cast<int>(part), lane);
+      const auto* const written = reinterpret_cast<const std::byte*>(values.data());
+      const u64 address = addresses[static_cast<std::size_t>(lane)];
+      std::memcpy(place_in(warp, space, address, lane, width.bytes, Access::write, written),
+                  written, width.bytes);
     });
   };
 }
