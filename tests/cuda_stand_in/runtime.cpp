@@ -187,8 +187,10 @@ const char* cudaGetErrorString(cudaError_t) {
   return "refused by the stand-in for CUDA, see stderr";
 }
 
+// WELLSPRING_STAND_IN_DRIVER: another version, such as 12020 for 12.2; 0 for no driver.
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = 13000;
+  const char* const text = std::getenv("WELLSPRING_STAND_IN_DRIVER");
+  *version = text == nullptr ? 13000 : std::atoi(text);
   return cudaSuccess;
 }
 
@@ -198,6 +200,9 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
+  int driver = 0;
+  static_cast<void>(cudaDriverGetVersion(&driver));
+  if (driver < 13000) return last_error = cudaErrorInsufficientDriver;
   *count = 1;
   return cudaSuccess;
 }
