@@ -45,7 +45,7 @@ struct GpuCeilings {
   double bytes = 0;              ///< per sample, all columns
   double issue_rate = 0;         ///< samples/s
   double write_rate = 0;         ///< samples/s
-  bool issue_binds() const { return issue_rate < write_rate; }
+  bool issue_is_lower() const { return issue_rate < write_rate; }
 };
 /// Bounds for samples of `bytes` bytes with x in bf16; empty if the instructions are unknown.
 /// `here`: the GPU, with `writes` measured in samples/s; if it is the CPU, the published H200.
@@ -53,7 +53,7 @@ std::optional<GpuCeilings> gpu_ceilings(std::string_view generator, std::string_
                                         double bytes, Device here, double writes);
 
 /// "NVIDIA H200, estimate from the listing: 4.2 G/s by 13 warp instructions per sample, 600 G/s by
-/// writing 8 bytes at 4.8 TB/s; issue slots bind".
+/// writing 8 bytes at 4.8 TB/s; issue slots are the lower of these two bounds".
 std::string to_string(const GpuCeilings& ceilings);
 
 }  // namespace wellspring::bench

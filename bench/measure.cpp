@@ -273,7 +273,7 @@ nlohmann::json to_json(const GpuCeilings& gpu) {
           {"bytes", gpu.bytes},
           {"issue_rate", gpu.issue_rate},
           {"write_rate", gpu.write_rate},
-          {"binds", gpu.issue_binds() ? "issue slots" : "writing"}};
+          {"lower", gpu.issue_is_lower() ? "issue slots" : "writing"}};
 }
 
 nlohmann::json to_json(const Ceiling& ceiling) {

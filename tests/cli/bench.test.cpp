@@ -111,10 +111,12 @@ TEST(GpuCeilings, FollowFromIssueSlotsAndBytes) {
   expect_parts(bench::to_string(*few), {"NVIDIA H200, estimate from the listing"});
   // With this many bytes per sample, writing takes as long as issuing the instructions.
   const double balance = few->write_rate / few->issue_rate;
-  EXPECT_TRUE(ceilings_of(balance / 2)->issue_binds());
-  EXPECT_FALSE(ceilings_of(balance * 2)->issue_binds());
-  EXPECT_TRUE(bench::to_string(*ceilings_of(balance / 2)).ends_with("issue slots bind"));
-  EXPECT_TRUE(bench::to_string(*ceilings_of(balance * 2)).ends_with("writing binds"));
+  EXPECT_TRUE(ceilings_of(balance / 2)->issue_is_lower());
+  EXPECT_FALSE(ceilings_of(balance * 2)->issue_is_lower());
+  EXPECT_TRUE(bench::to_string(*ceilings_of(balance / 2))
+                  .ends_with("; issue slots are the lower of these two bounds"));
+  EXPECT_TRUE(bench::to_string(*ceilings_of(balance * 2))
+                  .ends_with("; writing is the lower of these two bounds"));
   EXPECT_FALSE(
       bench::gpu_ceilings(row.generator, "no such settings", row.side, 1, Device::cpu(), 0));
 }

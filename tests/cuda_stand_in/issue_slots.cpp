@@ -16,9 +16,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <limits>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace wellspring {
@@ -110,7 +113,7 @@ void print_count(const Case& of, sass::Kernels& kernels) {
   std::fflush(stdout);
 }
 
-int run(const std::set<std::string>& wanted) {
+int run(const std::set<std::string>& wanted, int largest_side) {
   sass::Kernels* const kernels = sass::Kernels::of_environment();
   if (kernels == nullptr) {
     std::fprintf(stderr, "issue_slots: WELLSPRING_STAND_IN_LISTINGS names no folder\n");
@@ -119,7 +122,8 @@ int run(const std::set<std::string>& wanted) {
   kernels->use(false);
   for (const GeneratorEntry& entry : generator_registry()) {
     if (!wanted.empty() && !wanted.contains(entry.name)) continue;
-    for (const Case& of : cases_of(entry)) print_count(of, *kernels);
+    for (const Case& of : cases_of(entry))
+      if (of.side <= largest_side) print_count(of, *kernels);
   }
   return 0;
 }
@@ -127,10 +131,17 @@ int run(const std::set<std::string>& wanted) {
 }  // namespace
 }  // namespace wellspring
 
-/// Arguments: names of generators; without arguments, all generators.
+/// Arguments: --largest-side=N, to leave out larger images; names of generators (default: all).
 int main(int argc, char** argv) {
+  constexpr std::string_view kLargest = "--largest-side=";
+  int largest_side = std::numeric_limits<int>::max();
+  if (argc > 1 && std::string_view(argv[1]).starts_with(kLargest)) {
+    largest_side = std::atoi(argv[1] + kLargest.size());
+    ++argv;
+    --argc;
+  }
   try {
-    return wellspring::run({argv + 1, argv + argc});
+    return wellspring::run({argv + 1, argv + argc}, largest_side);
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "issue_slots: %s\n", failure.what());
     return 1;

@@ -4,6 +4,7 @@ import importlib.machinery
 import importlib.util
 import pathlib
 import sys
+import tempfile
 import unittest
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
@@ -42,9 +43,34 @@ class IssueSlots(unittest.TestCase):
         row = self.script.Row(1000.0, 64, 10)
         bound = self.script.SLOTS / 1000
         self.assertEqual(self.script.lowest(self.script.ceilings(row)), self.script.human(bound))
-        for name, more in (("integers", (0.0, 0.0, 0.0, 1000.0, 249.0)), ("special functions", (0, 0, 0, 0, 250.0))):
+        # In a cycle, an H200 issues 528 warp instructions and moves 132 * 128 bytes from its L1s.
+        for name, more in (("integers", (0.0, 0.0, 0.0, 1000.0, 249.0)), ("special functions", (0, 0, 0, 0, 250.0)),
+                           ("L2 sectors", (2 * 3.471e11 / bound, 63000, 1e9, 999, 249)),
+                           ("local bytes", (660, 2000 * 132 * 128 / 528, 1e9, 999, 249))):
             found = self.script.lowest(self.script.ceilings(row._replace(more=more)))
             self.assertEqual(found, f"{self.script.human(bound / 2)} ({name})")
+
+    def test_bounds_every_measured_rate(self):
+        rows, measured = self.script.rows_of(self.script.TABLE.read_text()), self.script.measured_rates()
+        both = set(rows) & set(measured)
+        self.assertGreater(len(both), 50)
+        for key in both:
+            self.assertLessEqual(measured[key], min(self.script.ceilings(rows[key]).values()), key)
+
+    def test_keeps_the_rest_of_the_page(self):
+        rows, page = self.script.rows_of(self.script.TABLE.read_text()), self.script.PAGE.read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            self.script.PAGE = pathlib.Path(folder) / "page.md"
+            self.script.PAGE.write_text(page)
+            self.script.write_pages(rows)
+            self.assertEqual(self.script.PAGE.read_text(), page)
+
+    def test_replaces_only_the_rows_it_counts(self):
+        known = {(name, "", side): None for name in ("ising", "xy") for side in (32, 224)}
+        for generators, largest, kept in (((), None, []), (["xy"], None, [("ising", 32), ("ising", 224)]),
+                                          ((), 64, [("ising", 224), ("xy", 224)]),
+                                          (["xy"], 64, [("ising", 32), ("ising", 224), ("xy", 224)])):
+            self.assertEqual([(name, side) for name, _, side in self.script.kept(known, generators, largest)], kept)
 
 
 class ListingTests(unittest.TestCase):
