@@ -1,17 +1,21 @@
 // Rates of network operations. Convolutions and attention are compared with a large matrix product, other
-// operations with a copy of the same number of bytes. Also the cost of a trace that is off.
+// operations with a copy of the same number of bytes. Also the cost of spans of a trace.
 #include "kernels/ops/ops.h"
 
 #include "bench/large_product.h"
 #include "bench/measure.h"
 #include "core/measure/trace.h"
+#include "core/measure/trace_track.h"
 #include "kernels/ops/attention.h"
 #include "kernels/random/random_memory.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <functional>
+#include <malloc.h>
 #include <string>
 
 namespace wellspring::bench {
@@ -142,10 +146,12 @@ void bench_group_norm(Report& report, const Filter& filter, std::int64_t batch, 
           {"a copy of the same size", traffic.work(work)});
 }
 
-/// The cost of a trace that is off. scripts/trace-overhead makes it a share of a training step.
+/// The cost of a span without and with a recording. scripts/trace-overhead makes them shares of a
+/// training step.
 void bench_span(Report& report, const Filter& filter) {
-  constexpr const char* kName = "trace span, nothing recorded";
-  if (!filter.matches(kName) || Trace::on()) return;
+  constexpr const char* kOff = "trace span, nothing recorded";
+  constexpr const char* kOn = "trace span, recorded";
+  if (Trace::on()) return;
   constexpr int kSpans = 1000;
   const auto spans = [] {
     for (int i = 0; i < kSpans; ++i) {
@@ -155,8 +161,23 @@ void bench_span(Report& report, const Filter& filter) {
   const auto times = [] {
     for (int i = 0; i < kSpans; ++i) static_cast<void>(std::chrono::steady_clock::now());
   };
-  report.add(compare(kName, "spans/s", {spans, kSpans}, {"reading the clock", {times, kSpans}},
-                     report.repeats));
+  const Reference clock = {"reading the clock", {times, kSpans}};
+  if (filter.matches(kOff))
+    report.add(compare(kOff, "spans/s", {spans, kSpans}, clock, report.repeats));
+  // Each window has its own recording, because a thread keeps only its first spans. As in a run,
+  // spans go to memory that was not used before: the memory of the previous window is returned.
+  const auto recorded = [&](int wanted) {
+    constexpr int kMostRuns = static_cast<int>(kMostSpans / kSpans);
+    const int runs = std::min(wanted, kMostRuns);
+    ::malloc_trim(0);
+    const Trace trace(std::filesystem::temp_directory_path() / "wellspring-bench-trace.json");
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < runs; ++i) spans();
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+    return time.count() / runs * wanted;
+  };
+  if (filter.matches(kOn))
+    report.add(compare(kOn, "spans/s", {{}, kSpans, {}, recorded}, clock, report.repeats));
 }
 
 }  // namespace

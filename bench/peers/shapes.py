@@ -66,6 +66,15 @@ def local(xp, at, scale, place, angle):
     return cos * dx + sin * dy, cos * dy - sin * dx
 
 
+def distance(xp, labels, u, v):
+    """Signed distances of rows of several classes. All ten shapes are computed for each row, because a class has no
+    fixed number of rows; a compiler fuses them."""
+    found = DISTANCES[0](xp, abs(u), v)
+    for label in range(1, CLASSES):
+        found = xp.where((labels == label)[..., None, None], DISTANCES[label](xp, abs(u), v), found)
+    return found
+
+
 def paint(xp, distance, scale, front, back):
     """Colours [..., side, side, 3]; the edge covers one pixel."""
     side = distance.shape[-1]

@@ -4,13 +4,16 @@ The network has three 3x3 convolutions (3-32-64-128 channels, same padding, ReLU
 each) on 32x32 images, the mean over the remaining pixels, and a dense layer to 10 classes. With --network resnet18, it
 is resnet18 (He et al. 2016) with a first convolution for small images; resnet50 of torchvision, and deit_tiny and
 convnext_tiny of timm, take images of 224x224. Cross-entropy, SGD with momentum; batch 128,
-channels_last. The input is resident and random: only the step is timed, not data loading. A CPU computes in f32; a GPU
-in bf16 (autocast, weights in f32), eager and compiled, each also as a CUDA graph of the whole step.
+channels_last. The input is resident and random: only the step is timed, not data loading. With --generate, it is also
+measured with the images of the generator shapes (shapes.py), drawn on the device in each step; a compiled step also
+compiles the drawing. A CPU computes in f32; a GPU in bf16 (autocast, weights and drawing in f32), eager and compiled,
+each also as a CUDA graph of the whole step.
 
-    python bench/peers/torch_step.py [--network cnn] [--device cpu] [--threads 1,2,4] [--compile] [--seconds 10]
+    python bench/peers/torch_step.py [--network cnn] [--device cpu] [--threads 1,2,4] [--compile] [--generate]
+                                     [--seconds 10]
 
 Prints one JSON object: median, quartiles and minimum of the step time for each way to run it, and the best way by
-median. Exit code 4 if the device cannot be used.
+median, for resident and generated images. Exit code 4 if the device cannot be used.
 """
 
 import argparse
@@ -20,6 +23,7 @@ import statistics
 import sys
 import time
 
+import shapes
 import torch
 from torch import nn
 
@@ -92,17 +96,37 @@ NO_DEVICE = 4
 STEPS_ON_A_GPU = 20  # per measurement; the host waits only after the last one
 
 
-def make_step(network: str, batch: int, device: str, compiled: bool, side: int, bf16: bool):
+def drawing(batch: int, side: int, device: str):
+    """A function that draws images of shapes and their labels on the device."""
+    at = (torch.arange(side, device=device) + 0.5) / side
+
+    def uniform(columns, low, high):
+        return low + (high - low) * torch.rand(batch, columns, device=device)
+
+    def draw():
+        labels = torch.randint(0, shapes.CLASSES, (batch,), device=device)
+        scale, place, angle, front, back = shapes.parameters(uniform)
+        distance = shapes.distance(torch, labels, *shapes.local(torch, at, scale, place, angle))
+        return shapes.paint(torch, distance, scale, front, back).permute(0, 3, 1, 2), labels
+
+    return draw
+
+
+def make_step(network: str, batch: int, device: str, compiled: bool, side: int, bf16: bool, generate: bool = False):
     torch.manual_seed(1)
     make = NETWORKS[network][0]
     model = make().to(device, memory_format=torch.channels_last)
-    images = torch.randn(batch, 3, side, side).to(device, memory_format=torch.channels_last)
-    labels = torch.randint(0, 10, (batch,)).to(device)
+    resident = (
+        torch.randn(batch, 3, side, side).to(device, memory_format=torch.channels_last),
+        torch.randint(0, 10, (batch,)).to(device),
+    )
+    draw = drawing(batch, side, device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, foreach=True)
     criterion = nn.CrossEntropyLoss()
 
     # Without autocast's cache of cast weights: a graph would keep the weights of the captured step.
     def forward_and_loss():
+        images, labels = draw() if generate else resident
         with torch.autocast(device, torch.bfloat16, enabled=bf16, cache_enabled=False):
             return criterion(model(images), labels)
 
@@ -164,6 +188,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=10.0, help="duration of each measurement")
     parser.add_argument("--warm-up", type=int, default=20, help="steps before each measurement")
     parser.add_argument("--compile", action="store_true", help="also measure torch.compile (always on a GPU)")
+    parser.add_argument("--generate", action="store_true", help="also measure drawing the images in the step")
     parser.add_argument(
         "--cpu-clock",
         action="store_true",
@@ -177,8 +202,10 @@ def main() -> int:
         return NO_DEVICE
 
     _, description, side = NETWORKS[arguments.network]
+    kinds = ("resident", "generating") if arguments.generate else ("resident",)
     ways = [
-        {"threads": threads, "compile": compiled, "graph": graph}
+        {"images": images, "threads": threads, "compile": compiled, "graph": graph}
+        for images in kinds
         for compiled in ([False, True] if arguments.compile or on_gpu else [False])
         for graph in ([False, True] if on_gpu else [False])
         for threads in ([usable] if on_gpu else [int(n) for n in arguments.threads.split(",")])
@@ -187,7 +214,10 @@ def main() -> int:
     for way in ways:
         torch.set_num_threads(way["threads"])
         try:
-            step = make_step(arguments.network, arguments.batch, arguments.device, way["compile"], side, on_gpu)
+            if way["compile"]:
+                torch.compiler.reset()  # all steps share one function, and a function is compiled only a few times
+            step = make_step(arguments.network, arguments.batch, arguments.device, way["compile"], side, on_gpu,
+                             way["images"] == "generating")  # fmt: skip
             if way["graph"]:
                 step = as_graph(step)
             result = measure(step, arguments.seconds, arguments.warm_up, clock, arguments.device)
@@ -195,24 +225,27 @@ def main() -> int:
             print(f"{way}: {error}", file=sys.stderr)
             continue
         runs.append({**way, **result})
-    if not runs:
-        return 1
-    best = min(runs, key=lambda run: run["median_ms"])
+    best = {}
+    for images in kinds:
+        seen = [run for run in runs if run["images"] == images]
+        if not seen:
+            print(f"no way to run the step with {images} images works here", file=sys.stderr)
+            return 1
+        fastest = min(seen, key=lambda run: run["median_ms"])
+        best[images] = {**fastest, "images_per_second": round(1e3 * arguments.batch / fastest["median_ms"], 1)}
     print(
         json.dumps(
             {
                 "peer": "PyTorch",
                 "version": torch.__version__,
                 "work": f"{description}, {side}x{side}x3 input, training step, "
-                f"{'bf16' if on_gpu else 'f32'}, channels_last",
+                f"{'bf16' if on_gpu else 'f32'}, channels_last"
+                + (", resident or drawn in the step" if arguments.generate else ""),
                 "device": torch.cuda.get_device_name() if on_gpu else "cpu",
                 "batch": arguments.batch,
                 "clock": "process CPU time" if arguments.cpu_clock else "wall",
                 "runs": runs,
-                "resident": {
-                    **best,
-                    "images_per_second": round(1e3 * arguments.batch / best["median_ms"], 1),
-                },
+                **best,
             },
             indent=2,
         )

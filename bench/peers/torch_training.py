@@ -23,11 +23,11 @@ import tempfile
 import time
 
 import generate
-import shapes
 import torch
 import torchvision
 from PIL import Image
 from torch import nn
+from torch_step import drawing
 from torchvision.transforms import functional
 
 import wellspring as ws
@@ -81,22 +81,11 @@ def of_torch(side, steps):
 
 
 def drawn_and_loss(model, side):
-    """The loss of a batch that is drawn in the same function.
-
-    All ten shapes are computed for each image, because a class has no fixed number of rows; torch.compile fuses them.
-    """
-    at = (torch.arange(side) + 0.5) / side
+    """The loss of a batch that is drawn in the same function."""
+    draw = drawing(BATCH, side, "cpu")
 
     def loss():
-        labels = torch.randint(0, shapes.CLASSES, (BATCH,))
-        scale, place, angle, front, back = shapes.parameters(
-            lambda columns, low, high: low + (high - low) * torch.rand(BATCH, columns))  # fmt: skip
-        u, v = shapes.local(torch, at, scale, place, angle)
-        distance = shapes.DISTANCES[0](torch, abs(u), v)
-        for label in range(1, shapes.CLASSES):
-            own = (labels == label)[:, None, None]
-            distance = torch.where(own, shapes.DISTANCES[label](torch, abs(u), v), distance)
-        images = shapes.paint(torch, distance, scale, front, back).permute(0, 3, 1, 2)
+        images, labels = draw()
         return nn.functional.cross_entropy(model(images), labels)
 
     return loss

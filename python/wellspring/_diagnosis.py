@@ -20,6 +20,7 @@ class _Batches:
             raise TypeError(f"{name} must be an iterable or a function that returns one, not {type(loader).__name__}")
         self.name = name
         self.begin = loader if callable(loader) and not hasattr(loader, "__iter__") else lambda: loader
+        self.source = loader  # with a function: what it returned last
         self.iterator = None
         self.given = 0  # in this epoch
         self.length = None  # batches per epoch, known after the first one
@@ -30,7 +31,8 @@ class _Batches:
     def __next__(self):
         while True:
             if self.iterator is None:
-                self.iterator, self.given = iter(self.begin()), 0
+                self.source = self.begin()
+                self.iterator, self.given = iter(self.source), 0
             try:
                 batch = next(self.iterator)
             except StopIteration:
@@ -49,6 +51,14 @@ class _Batches:
             ) from None
         self.iterator, self.length = None, self.given
 
+    def ahead(self):
+        """Batches that the workers of a DataLoader prepare while nobody asks."""
+        return (getattr(self.source, "num_workers", 0) or 0) * (getattr(self.source, "prefetch_factor", 0) or 0)
+
+    def close(self):
+        """Drops the iterator, which ends the workers of a DataLoader."""
+        self.iterator = self.source = None
+
 
 def _wait_for_pytorch():
     torch = sys.modules.get("torch")
@@ -57,14 +67,15 @@ def _wait_for_pytorch():
 
 
 def _runner(clock, synchronise, batches, step, ahead, each=1):
-    """Returns a function that times steps; the time of a step is the mean over `each` batches. Before them, `ahead` batches that were
-    loaded in the meantime are used up without a step: during a step, a loader that is nearly as fast would load others,
-    which would hide that it is slower."""
+    """Returns a function that times steps; the time of a step is the mean over `each` batches. Before them, `ahead()`
+    batches that were loaded in the meantime are used up without a step: during a step, a loader that is nearly as fast
+    would load others, which would hide that it is slower."""
 
     def run(steps):
-        for _ in itertools.islice(batches, ahead):
+        ready = ahead()
+        for _ in itertools.islice(batches, ready):
             pass
-        if ahead:
+        if ready:
             step(next(batches))
         synchronise()
         times, waits, used = [], [], process_time()
@@ -90,11 +101,6 @@ def _alternating(first, second):
     """Batches of two endless iterators in turn."""
     for batches in itertools.cycle((first, second)):
         yield next(batches)
-
-
-def _ahead(loader):
-    """Batches that the workers of a DataLoader prepare while nobody asks."""
-    return (getattr(loader, "num_workers", 0) or 0) * (getattr(loader, "prefetch_factor", 0) or 0)
 
 
 def _shapes(batch):
@@ -168,34 +174,40 @@ def diagnose(step, loader, *, cached=None, samples=None, seconds=60, resident=8,
     synchronise = synchronise or _wait_for_pytorch
     batches = _Batches("loader", loader)
     stages = {text("a key of cached", stage): _Batches(f"cached['{stage}']", other) for stage, other in (cached or {}).items()}
-    resident, kept = whole("resident", resident, 1, 1 << 20), []
-    while len(kept) < resident and not batches.length:
-        kept.append(next(batches))
-    samples = getattr(loader, "batch_size", None) if samples is None else samples
-    notes = ["a batch counts as one sample: samples= says how many it has"] if samples is None else []
-    shapes = len({_shapes(batch) for batch in kept})
-    if shapes > 1:
-        notes.append(f"the first {len(kept)} batches have {shapes} different shapes: if the time of a step depends on the "
-                     "shape, the ceiling is the mean over these batches only")
-    samples = 1 if samples is None else whole("samples", samples, 1, 1 << 40)
+    resident = whole("resident", resident, 1, 1 << 20)
+    try:
+        kept = []
+        while len(kept) < resident and not batches.length:
+            kept.append(next(batches))
+        samples = getattr(batches.source, "batch_size", None) if samples is None else samples
+        notes = ["a batch counts as one sample: samples= says how many it has"] if samples is None else []
+        shapes = len({_shapes(batch) for batch in kept})
+        if shapes > 1:
+            notes.append(f"the first {len(kept)} batches have {shapes} different shapes: if the time of a step depends on "
+                         "the shape, the ceiling is the mean over these batches only")
+        samples = 1 if samples is None else whole("samples", samples, 1, 1 << 40)
 
-    def rung(name, stage, batches, ahead=0, step=step, apart=False, each=1):
-        return name, stage, samples, apart, _runner(clock, synchronise, batches, step, ahead, each)
+        def rung(name, stage, batches, ahead, step=step, apart=False, each=1):
+            return name, stage, samples, apart, _runner(clock, synchronise, batches, step, ahead, each)
 
-    rungs = [rung("resident batches", "", itertools.cycle(kept))]
-    stage = "loading" if not stages else "the other stages"
-    for name_of, other in reversed(stages.items()):
-        rungs.append(rung(f"{name_of} cached", stage, other, _ahead(cached[name_of])))
-        stage = name_of
-    rungs.append(rung("as configured", stage, batches, _ahead(loader)))
-    rungs.append(rung("loader alone, no step", "", batches, _ahead(loader), lambda batch: None, apart=True))
-    tests = [rung(f"every other batch with {stage} cached", stage, _alternating(batches, other),
-                  2 * max(_ahead(loader), _ahead(cached[stage])), each=2) for stage, other in stages.items()]
+        rungs = [rung("resident batches", "", itertools.cycle(kept), lambda: 0)]
+        stage = "loading" if not stages else "the other stages"
+        for name_of, other in reversed(stages.items()):
+            rungs.append(rung(f"{name_of} cached", stage, other, other.ahead))
+            stage = name_of
+        rungs.append(rung("as configured", stage, batches, batches.ahead))
+        rungs.append(rung("loader alone, no step", "", batches, batches.ahead, lambda batch: None, apart=True))
+        tests = [rung(f"every other batch with {stage} cached", stage, _alternating(batches, other),
+                      lambda other=other: 2 * max(batches.ahead(), other.ahead()), each=2)
+                 for stage, other in stages.items()]
 
-    def all_notes():
-        ends = [f"{each.name} began again after every {each.length} batches, which is part of its time"
-                for each in (batches, *stages.values()) if each.length]
-        return notes + ends
+        def all_notes():
+            ends = [f"{each.name} began again after every {each.length} batches, which is part of its time"
+                    for each in (batches, *stages.values()) if each.length]
+            return notes + ends
 
-    lead = f"wellspring {_core.__version__}; {samples} samples per step"
-    return Diagnosis(*_core.diagnose(text("name", name), lead, rungs, tests, float(seconds), clock, all_notes))
+        lead = f"wellspring {_core.__version__}; {samples} samples per step"
+        return Diagnosis(*_core.diagnose(text("name", name), lead, rungs, tests, float(seconds), clock, all_notes))
+    finally:
+        for each in (batches, *stages.values()):
+            each.close()  # also after an exception, whose traceback keeps them

@@ -133,17 +133,23 @@ TEST(Bench, ComparesOperationsWithACopy) {
   EXPECT_EQ(report.at("rows").at(0).at("ceiling").at("what"), "a copy of the same size");
 }
 
-// scripts/trace-overhead reads this row.
-TEST(Bench, MeasuresTheSpansOfATraceThatIsOff) {
+// scripts/trace-overhead reads these rows.
+TEST(Bench, MeasuresSpansWithoutAndWithARecording) {
   const TemporaryFolder folder;
   const Outcome outcome = wellspring({"bench", "ops", "--device", "cpu", "--filter", "^trace span",
-                                      "--repeats", "1", "--json", "rows.json"},
+                                      "--repeats", "5", "--json", "rows.json"},
                                      folder.path());
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const auto report = nlohmann::json::parse(slurp(folder.path() / "rows.json"));
-  ASSERT_EQ(report.at("rows").size(), 1u);
-  EXPECT_GT(report.at("rows").at(0).at("rate"), 0);
-  EXPECT_EQ(report.at("rows").at(0).at("rival").at("what"), "reading the clock");
+  const auto rows = nlohmann::json::parse(slurp(folder.path() / "rows.json")).at("rows");
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows.at(0).at("name"), "trace span, nothing recorded");
+  EXPECT_EQ(rows.at(1).at("name"), "trace span, recorded");
+  for (const auto& row : rows) {
+    EXPECT_GT(row.at("rate"), 0);
+    EXPECT_EQ(row.at("rival").at("what"), "reading the clock");
+  }
+  // A recorded span reads the clock twice; without a recording, a span does not read it.
+  EXPECT_LT(rows.at(1).at("rival").at("times"), 1);
 }
 
 TEST(Bench, PrintsRowsAndWritesThemAsJson) {

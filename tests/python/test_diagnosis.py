@@ -1,5 +1,6 @@
 """diagnose(): plants on a simulated clock, loaders that end, errors of others."""
 
+import multiprocessing
 import os
 import pathlib
 import random
@@ -172,26 +173,27 @@ class Loaders(unittest.TestCase):
         class Workers(list):
             num_workers, prefetch_factor = 2, 3
 
-        simulation = Simulation()
-        untimed = []
-
-        def step(batch):
-            simulation.passes(2)
-
-        def clock():
-            untimed.append(simulation.now)
-            return simulation.now
-
         from wellspring import _diagnosis
         loader = Workers(range(100))
-        batches = _diagnosis._Batches("loader", loader)
-        wait = lambda: simulation.passes(5)
-        times, waits, wall, processor = _diagnosis._runner(clock, wait, batches, step, _diagnosis._ahead(loader))(4)
-        self.assertEqual((len(times), len(waits), next(batches)), (4, 4, 11))
-        self.assertAlmostEqual(sum(times), wall)
-        self.assertGreater(times[-1], 6e-3, "includes the wait for the last step")
-        self.assertGreaterEqual(processor, 0)
-        self.assertGreater(untimed[0], 6e-3, "a step and the wait for it, after six batches without a step")
+        for source in loader, lambda: loader:
+            simulation, untimed = Simulation(), []
+
+            def step(batch):
+                simulation.passes(2)
+
+            def clock():
+                untimed.append(simulation.now)
+                return simulation.now
+
+            batches = _diagnosis._Batches("loader", source)
+            self.assertEqual(next(batches), 0)
+            wait = lambda: simulation.passes(5)
+            times, waits, wall, processor = _diagnosis._runner(clock, wait, batches, step, batches.ahead)(4)
+            self.assertEqual((len(times), len(waits), next(batches)), (4, 4, 12))
+            self.assertAlmostEqual(sum(times), wall)
+            self.assertGreater(times[-1], 6e-3, "includes the wait for the last step")
+            self.assertGreaterEqual(processor, 0)
+            self.assertGreater(untimed[0], 6e-3, "a step and the wait for it, after six batches without a step")
 
     def test_generators_of_this_package(self):
         config = {"data": {"size": 8, "sources": [{"name": "s", "kind": "generator", "generator": "shapes"}]},
@@ -263,12 +265,62 @@ class Errors(unittest.TestCase):
                 ws.diagnose(**{"step": lambda batch: None, "loader": [1]} | arguments)
 
 
-class Example(unittest.TestCase):
-    def test_runs(self):
+class Rows:
+    """A data set whose rows take a time, in milliseconds. Workers that start as new processes import it from here."""
+
+    def __init__(self, milliseconds):
+        self.milliseconds = milliseconds
+
+    def __len__(self):
+        return 1 << 20
+
+    def __getitem__(self, index):
+        time.sleep(1e-3 * self.milliseconds)
+        return index
+
+
+class PyTorch(unittest.TestCase):
+    def setUp(self):
         try:
-            import torch  # noqa: F401
+            import torch.utils.data  # noqa: F401
         except ImportError:
             self.skipTest("PyTorch is not installed")
+
+    def diagnose(self, row, step):
+        """Verdict for worker processes and a step that sleep, in milliseconds, after checking that no process is left."""
+        import torch
+        for seconds in (5, 50):  # five are too few on a busy machine
+            loader = torch.utils.data.DataLoader(Rows(row), 4, num_workers=2, prefetch_factor=2)
+            try:
+                found = ws.diagnose(lambda batch: time.sleep(1e-3 * step), loader, seconds=seconds)
+            except ws.ConfigError as error:
+                self.assertIn("use at least seconds=", str(error))
+                continue
+            finally:
+                self.assertEqual(multiprocessing.active_children(), [])
+            self.assertIn("; 4 samples per step", str(found))
+            if found.verdict != "inconclusive":
+                return found.verdict
+        self.skipTest("the machine is too busy for a verdict")
+
+    def test_slow_workers_are_found(self):
+        self.assertEqual(self.diagnose(row=3, step=2), "highly")  # 6 ms per batch, by two workers
+
+    def test_fast_workers_are_not_the_cause(self):
+        # A batch takes less than a millisecond. On a machine with five programs per processor, waits were up to 6 ms.
+        self.assertNotEqual(self.diagnose(row=0, step=50), "highly")
+
+    def test_workers_end_although_an_exception_is_kept(self):
+        import torch
+        loader = torch.utils.data.DataLoader(Rows(0), 4, num_workers=2)
+        try:
+            ws.diagnose(lambda batch: 1 / 0, loader)
+        except ZeroDivisionError as error:
+            kept = error
+        self.assertEqual(multiprocessing.active_children(), [])
+        self.assertIsNotNone(kept.__traceback__)
+
+    def test_example_runs(self):
         for seconds in ("10", "100"):  # ten are too few on a busy machine
             run = subprocess.run([sys.executable, str(EXAMPLE), "--seconds", seconds], capture_output=True, text=True,
                                  timeout=250, env=os.environ | {"OMP_NUM_THREADS": "1"})

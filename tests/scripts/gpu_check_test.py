@@ -94,11 +94,12 @@ if fault != "plans cut":
     print(json.dumps({"end": 4 if fault == "plans count" else 3, "left": 4}))
 """
 PEER = r"""
-assert "--device cuda" in " ".join(sys.argv), sys.argv
+assert "--device cuda" in " ".join(sys.argv) and "--generate" in sys.argv, sys.argv
 if fault == "peer without gpu":
     sys.exit(print("PyTorch 9 cannot use a GPU here", file=sys.stderr) or 4)
 rate = {"images_per_second": "many" if fault == "peer words" else 1e6}
-print(json.dumps({"peer": "PyTorch", "version": "9", "work": "a step", "resident": rate}))
+ways = {"resident": rate} if fault == "peer without drawing" else {"resident": rate, "generating": rate}
+print(json.dumps({"peer": "PyTorch", "version": "9", "work": "a step", **ways}))
 sys.exit(fault == "peer crash")
 """
 TEST_PROGRAM = r"""
@@ -136,6 +137,7 @@ FAULTS = [
     ("no graph", "--only nodes quick-rates", "of a step", "no graph launched anything"),
     ("dropped", "--only nodes quick-rates", "of a step", "2 records were dropped"),
     ("peer crash", "--only peers quick-rates", "in torch", "exit code 1"),
+    ("peer without drawing", "--only peers quick-rates", "in torch", "KeyError('generating')"),
     ("peer words", "--only peers quick-rates", "in torch", "'images_per_second' is 'many'"),
     ("transfer", "--only graph", "(f32|bf16), --graph", "1 host transfers"),
     ("graph", "--part C", "--graph check", "exit code 1"),
@@ -211,6 +213,7 @@ class GpuCheck(unittest.TestCase):
             "1 passes, 3 plans, 2 timed; 1 with a faster plan than cuDNN's choice; 4 convolutions were not reached",
             f"{FORWARD}: eng0 20.0 us, eng1 10.0 us", "2 nodes in 0.2 us, busy 82%; gaps of 0.04 us on average",
             "resident: 1000000 images/s, ours 3.00 times as many", "this Python has no jax", "0 host transfers",
+            "generating: 1000000 images/s, ours 1.50 times as many",
             "Imagined GPU", "this machine has no compute-sanitizer", "memory write: 3e+06 (50.0%)", "shapes, dense labels",
         ):  # fmt: skip
             self.assertIn(words, markdown)
