@@ -29,7 +29,8 @@ struct FolderListing {
 
 /// Lists `root`/`part` recursively, following links; paths begin with `part`. Opens only folders.
 /// Reports problems, even a missing root, as unusable entries instead of throwing. Calls `watch`,
-/// if given, with the number of entries found so far. Throws Interrupted after a signal.
+/// if given, with the number of entries found so far, after every folder and every thousand entries.
+/// Throws Interrupted after a signal.
 FolderListing list_folder(const std::filesystem::path& root, const std::string& part = "",
                           const std::function<void(std::int64_t)>& watch = {});
 
