@@ -6,7 +6,7 @@ workers and by wellspring.torch.IterableDataset; and new images in every step, d
 and loss: the images are made inside the compiled step. Every way starts from the same weights, with the same batch and
 optimizer, and is measured on the same held-out images.
 
-    PYTHONPATH=build/release/python python bench/peers/torch_training.py [--images 4000] [--side 64] [--steps 400]
+    PYTHONPATH=build/release/python python bench/peers/torch_training.py [--images 4000] [--side 32] [--steps 1500]
                                                                          [--turns 3]
 
 Prints one JSON object: for each way images/s (without the first ten steps, and without workers' start) and the accuracy
@@ -33,7 +33,7 @@ from torchvision.transforms import functional
 import wellspring as ws
 import wellspring.torch
 
-BATCH, HELD_OUT, WARM_UP = 64, 2000, 10
+BATCH, HELD_OUT, WARM_UP = 128, 2000, 10
 COMPILED = "PyTorch's array code, compiled with the network"
 
 
@@ -105,15 +105,17 @@ def losses_compiled(side, steps):
     return losses
 
 
-def train(losses, held_out):
+def train(losses, held_out, steps):
     """Images/s and accuracy. `losses`: a function of the model that yields the loss of each step."""
     model = network()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
+    optimizer = torch.optim.AdamW(model.parameters())
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=8e-3, total_steps=steps)
     seen, begin = -WARM_UP, 0
     for loss in losses(model):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        schedule.step()
         seen += 1
         if seen == 0:
             begin = time.perf_counter()
@@ -146,7 +148,7 @@ def ways_of(folder, side, steps):
     }  # fmt: skip
 
 
-def measure(ways, turns, held_out):
+def measure(ways, turns, held_out, steps):
     """Runs of each way, and the reasons of ways that do not work. Later turns have only the best number of workers."""
     runs, absent = {way: [] for way in ways}, {}
     for turn in range(turns):
@@ -154,7 +156,7 @@ def measure(ways, turns, held_out):
             if way[1] in absent or way not in runs:
                 continue
             try:
-                runs[way].append(train(losses(), held_out))
+                runs[way].append(train(losses(), held_out, steps))
             except Exception as error:  # torch.compile needs a C++ compiler
                 if way[1] != COMPILED:
                     raise
@@ -171,8 +173,8 @@ def measure(ways, turns, held_out):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--images", type=int, default=4000)
-    parser.add_argument("--side", type=int, default=64)
-    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--side", type=int, default=32)
+    parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
     held_out = ws.Generator("shapes", size=options.side, seed=1).batch(10**9, HELD_OUT, layout="NCHW")
@@ -180,15 +182,16 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         write(folder, options.images, options.side)
-        runs, absent = measure(ways_of(folder, options.side, options.steps), options.turns, held_out)
+        runs, absent = measure(ways_of(folder, options.side, options.steps), options.turns, held_out,
+                               options.steps)
     rows = []
     for (images, by), seen in runs.items():
         rates = [run["images_per_second"] for run in seen]
         rows.append({"images": images, "by": by, "images_per_second": round(statistics.median(rates), 1),
                      "lowest": round(min(rates), 1), "highest": round(max(rates), 1),
                      "accuracy": round(statistics.median(run["accuracy"] for run in seen), 4)})  # fmt: skip
-    work = (f"{options.steps} steps of three convolutions on {options.side}x{options.side} images of `shapes`, batches of "
-            f"{BATCH}, f32; {options.images} JPEG files, or new images in every step")  # fmt: skip
+    work = (f"{options.steps} steps (AdamW, one cycle of the rate) of three convolutions on {options.side}x{options.side} "
+            f"images of `shapes`, batches of {BATCH}, f32; {options.images} JPEG files, or new images in every step")
     print(json.dumps({"work": work, "version": torch.__version__, "turns": options.turns, "rows": rows, "absent": absent},
                      indent=1))  # fmt: skip
 
