@@ -49,11 +49,11 @@ std::optional<GpuCeilings> gpu_ceilings(std::string_view generator, std::string_
 std::string to_string(const GpuCeilings& ceilings) {
   return fmt::format(
       "{}, estimate from the listing: {}/s by {:.4g} warp instructions per sample, {}/s by writing "
-      "{} bytes{}; {} the lower of these two bounds",
+      "{} bytes{}; lower bound: {}",
       ceilings.gpu, human_count(ceilings.issue_rate), ceilings.warp_instructions,
       human_count(ceilings.write_rate), human_count(ceilings.bytes),
       ceilings.is_here ? "" : " at 4.8 TB/s",
-      ceilings.issue_is_lower() ? "issue slots are" : "writing is");
+      ceilings.issue_is_lower() ? "issue slots" : "writing");
 }
 
 }  // namespace wellspring::bench

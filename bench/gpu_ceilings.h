@@ -53,7 +53,7 @@ std::optional<GpuCeilings> gpu_ceilings(std::string_view generator, std::string_
                                         double bytes, Device here, double writes);
 
 /// "NVIDIA H200, estimate from the listing: 4.2 G/s by 13 warp instructions per sample, 600 G/s by
-/// writing 8 bytes at 4.8 TB/s; issue slots are the lower of these two bounds".
+/// writing 8 bytes at 4.8 TB/s; lower bound: issue slots".
 std::string to_string(const GpuCeilings& ceilings);
 
 }  // namespace wellspring::bench

@@ -17,6 +17,7 @@
 #include <functional>
 #include <malloc.h>
 #include <string>
+#include <system_error>
 
 namespace wellspring::bench {
 namespace {
@@ -164,19 +165,21 @@ void bench_span(Report& report, const Filter& filter) {
   const Reference clock = {"reading the clock", {times, kSpans}};
   if (filter.matches(kOff))
     report.add(compare(kOff, "spans/s", {spans, kSpans}, clock, report.repeats));
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
   // Each window has its own recording, because a thread keeps only its first spans. As in a run,
   // spans go to memory that was not used before: the memory of the previous window is returned.
   const auto recorded = [&](int wanted) {
     constexpr int kMostRuns = static_cast<int>(kMostSpans / kSpans);
     const int runs = std::min(wanted, kMostRuns);
     ::malloc_trim(0);
-    const Trace trace(std::filesystem::temp_directory_path() / "wellspring-bench-trace.json");
+    const Trace trace(folder / "wellspring-bench-trace.json");
     const auto begin = std::chrono::steady_clock::now();
     for (int i = 0; i < runs; ++i) spans();
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
     return time.count() / runs * wanted;
   };
-  if (filter.matches(kOn))
+  if (filter.matches(kOn) && !error)
     report.add(compare(kOn, "spans/s", {{}, kSpans, {}, recorded}, clock, report.repeats));
 }
 

@@ -25,7 +25,7 @@ def count(rate):
 def spread(run):
     """Median and extremes; of a single turn, its rate alone."""
     rate, lowest, highest = (count(run[name]) for name in ("images_per_second", "lowest", "highest"))
-    return rate if run["lowest"] == run["highest"] else f"{rate} ({lowest} to {highest})"
+    return rate if run.get("turns") == 1 else f"{rate} ({lowest} to {highest})"
 
 
 def counted(number, what):
@@ -36,12 +36,12 @@ def step_rows(seen):
     """Training steps on a resident batch."""
     for row in seen["rows"]:
         work = f"{row['network']}, {row['side']}x{row['side']}, batch {row['batch']}, {row['precision']}"
-        eager, compiled = row["eager"], row["compiled"]
+        eager, compiled, ours = ({**row[side], "turns": row["turns"]} for side in ("eager", "compiled", "wellspring"))
         both = [f"{spread(eager)}, {counted(eager['threads'], 'thread')}",
                 f"{spread(compiled)}, {counted(compiled['threads'], 'thread')}" if "threads" in compiled else "-"]
         best = row["pytorch"]["kind"] == "compiled"
         both[best] = f"**{both[best]}**"
-        yield work, *both, spread(row["wellspring"]), f"{row['ratio']:.2f}"
+        yield work, *both, spread(ours), f"{row['ratio']:.2f}"
 
 
 def not_compiled(seen):
@@ -56,7 +56,7 @@ def jax_rows(theirs, ours):
         peer = theirs[batch]["images_per_second"]
         drawn = "drawn in the step" if batch == "generating" else "resident"
         work = f"{theirs['side']}x{theirs['side']}, batch {theirs['batch']}, {drawn}"
-        yield work, count(peer), count(rate), f"{rate / peer:.2f}"
+        yield work, count(peer), count(rate), f"{rate / peer:.2g}"
 
 
 def drawing_rows(seen):
@@ -98,8 +98,8 @@ def steps(read):
 ## Training steps
 
 On a resident batch, next to PyTorch {seen["version"]} (channels_last; bf16: autocast), eagerly with its best number of
-threads and with torch.compile; the ratio is that to the faster one (bold). A rate without extremes is of a single turn,
-because slow rows get no further one.
+threads and with torch.compile. The ratio is to the faster one (bold), the median over the turns. Slow networks have a
+single turn, without extremes.
 
 {table(("network", "eager", "compiled", "Wellspring", "ratio"), step_rows(seen))}
 {not_compiled(seen)}"""
@@ -112,7 +112,7 @@ def steps_of_jax(read, sides):
 ## Drawing and training in one compiled program
 
 Three convolutions, f32, next to JAX {theirs[0][0]["version"]}, which compiles drawing and step into one program. The
-columns were measured one after the other.
+columns were measured one after the other, so a ratio is good to about 20 %.
 
 {table(("images", "JAX", "Wellspring", "ratio"), rows)}
 """
@@ -137,7 +137,7 @@ def loading(read):
 ## Loading files
 
 {seen["work"]}, in random order, from the page cache; PyTorch {versions["torch"]} with its best
-number of workers, webdataset {versions["webdataset"]}, h5py {versions["h5py"]}.
+number of workers, webdataset {versions["webdataset"]}, h5py {versions["h5py"]}. Ratios are medians over the turns.
 
 {table(("format", "DataLoader", "Wellspring", "ratio"), loading_rows(seen))}
 

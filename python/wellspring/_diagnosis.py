@@ -20,7 +20,7 @@ class _Batches:
             raise TypeError(f"{name} must be an iterable or a function that returns one, not {type(loader).__name__}")
         self.name = name
         self.begin = loader if callable(loader) and not hasattr(loader, "__iter__") else lambda: loader
-        self.source = loader  # with a function: what it returned last
+        self.source = None  # what the iterator is of
         self.iterator = None
         self.given = 0  # in this epoch
         self.length = None  # batches per epoch, known after the first one
@@ -56,7 +56,10 @@ class _Batches:
         return (getattr(self.source, "num_workers", 0) or 0) * (getattr(self.source, "prefetch_factor", 0) or 0)
 
     def close(self):
-        """Drops the iterator, which ends the workers of a DataLoader."""
+        """Ends the workers of a DataLoader, unless it keeps them for its next iterator. Dropping the iterator is not
+        enough after an exception of a worker, whose traceback keeps it."""
+        if not getattr(self.source, "persistent_workers", False):
+            getattr(self.iterator, "_shutdown_workers", lambda: None)()
         self.iterator = self.source = None
 
 

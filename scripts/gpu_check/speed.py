@@ -64,11 +64,13 @@ def peers(context):
         # Our step generates each batch; its ceiling is the step on a resident batch.
         ours = next((row for row in context.report.rates if row["name"] == PEER_NETWORK), None)
         own = {"generating": ours["rate"], "resident": ours["ceiling"]["rate"]} if ours else {}
+        context.report.records[f"peer {seen['peer']}"] = seen
         for way in ("resident", "generating"):
+            if way not in seen:
+                raise ValueError(f"no rate of {way} images")
             (rate,) = positive(seen[way], "images_per_second")
             ratio = f", ours {own[way] / rate:.2f} times as many" if own else ""
             words.append(f"{way}: {rate:.0f} images/s{ratio}")
-        context.report.records[f"peer {seen['peer']}"] = seen
         return "\n".join(words)
 
     for module in ("torch", "jax"):

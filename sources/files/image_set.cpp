@@ -371,21 +371,22 @@ std::string ImageSet::place(std::int64_t image) const {
 std::uint64_t ImageSet::bytes_to_read(const Image& image, std::uint64_t size,
                                       std::uint64_t most) const {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
-  const std::uint64_t bytes = std::min(size, most);
-  if (bytes > kMostBytes) {
+  if (size > kMostBytes) {
     refuse(
         fmt::format("{}: a file of {}", location_of(image), human_bytes(size)),
         fmt::format("an image file is read whole and may have at most {}", human_bytes(kMostBytes)),
         "convert or remove it, or set on_error: skip");
   }
-  return bytes;
+  return std::min(size, most);
 }
 
 void ImageSet::read(std::int64_t image, std::vector<std::uint8_t>& bytes,
                     std::uint64_t most) const {
   const Image& entry = at(image);
   if (is_zip()) {
-    read_zip_member(archives_.front(), members_[entry.offset], location(image), bytes, most);
+    const ZipEntry& member = members_[entry.offset];
+    read_zip_member(archives_.front(), member, location(image), bytes,
+                    bytes_to_read(entry, member.size, most));
     return;
   }
   if (is_archive()) {

@@ -89,7 +89,7 @@ class ImageSet {
   /// location() with the canonical root.
   std::string place(std::int64_t image) const;
   /// Reads at most `most` encoded bytes; reuses `bytes`. Thread-safe. Error (data): unreadable, or
-  /// more than 1 GiB to read.
+  /// larger than 1 GiB.
   void read(std::int64_t image, std::vector<std::uint8_t>& bytes,
             std::uint64_t most = UINT64_MAX) const;
 
@@ -122,7 +122,7 @@ class ImageSet {
   };
   const Image& at(std::int64_t image) const { return images_[static_cast<std::size_t>(image)]; }
   std::string location_of(const Image& image) const;
-  /// The smaller of the two. Error (data): too many for an image file.
+  /// `size`, at most `most`. Error (data): `size` exceeds 1 GiB.
   std::uint64_t bytes_to_read(const Image& image, std::uint64_t size, std::uint64_t most) const;
   struct Listing;
   Listing list_root(const ImageSetOptions& options);

@@ -113,10 +113,8 @@ TEST(GpuCeilings, FollowFromIssueSlotsAndBytes) {
   const double balance = few->write_rate / few->issue_rate;
   EXPECT_TRUE(ceilings_of(balance / 2)->issue_is_lower());
   EXPECT_FALSE(ceilings_of(balance * 2)->issue_is_lower());
-  EXPECT_TRUE(bench::to_string(*ceilings_of(balance / 2))
-                  .ends_with("; issue slots are the lower of these two bounds"));
-  EXPECT_TRUE(bench::to_string(*ceilings_of(balance * 2))
-                  .ends_with("; writing is the lower of these two bounds"));
+  EXPECT_TRUE(bench::to_string(*ceilings_of(balance / 2)).ends_with("; lower bound: issue slots"));
+  EXPECT_TRUE(bench::to_string(*ceilings_of(balance * 2)).ends_with("; lower bound: writing"));
   EXPECT_FALSE(
       bench::gpu_ceilings(row.generator, "no such settings", row.side, 1, Device::cpu(), 0));
 }

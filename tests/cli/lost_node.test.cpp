@@ -27,6 +27,7 @@ for _ in {1..600}; do
   if compgen -G 'runs/small/checkpoints/step-*' >/dev/null; then break; fi
   sleep 0.1
 done
+compgen -G 'runs/small/checkpoints/step-*' >/dev/null || { echo "no checkpoint after 60 s"; exit 1; }
 nsenter --net=$node ip link set right down
 for rank in $first $second; do
   code=0; wait "$rank" || code=$?

@@ -19,13 +19,13 @@ using namespace wellspring::stand_in;
 
 struct CUevent_st {
   bool timing = true;
-  std::shared_ptr<Moment>
-      last;  ///< the latest record; null before the first, and after a captured one
-  CapturePoint captured = {};  ///< the latest record, if it was captured
+  std::shared_ptr<Moment> last;  ///< the latest record; null at first, and after a captured one
+  CapturePoint captured = {};    ///< the latest record, if it was captured
 };
 
 namespace {
 
+constexpr int kVersion = 13000;  ///< CUDA 13.0
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local cudaStream_t capturing_here = nullptr;
 
@@ -187,22 +187,22 @@ const char* cudaGetErrorString(cudaError_t) {
   return "refused by the stand-in for CUDA, see stderr";
 }
 
-// WELLSPRING_STAND_IN_DRIVER: another version, such as 12020 for 12.2; 0 for no driver.
+// WELLSPRING_STAND_IN_DRIVER: another version, 1000 * major + 10 * minor (12020: 12.2); 0: no driver.
 cudaError_t cudaDriverGetVersion(int* version) {
   const char* const text = std::getenv("WELLSPRING_STAND_IN_DRIVER");
-  *version = text == nullptr ? 13000 : std::atoi(text);
+  *version = text == nullptr ? kVersion : std::atoi(text);
   return cudaSuccess;
 }
 
 cudaError_t cudaRuntimeGetVersion(int* version) {
-  *version = 13000;
+  *version = kVersion;
   return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
   int driver = 0;
-  static_cast<void>(cudaDriverGetVersion(&driver));
-  if (driver < 13000) return last_error = cudaErrorInsufficientDriver;
+  (void)cudaDriverGetVersion(&driver);
+  if (driver < kVersion) return last_error = cudaErrorInsufficientDriver;
   *count = 1;
   return cudaSuccess;
 }

@@ -6,8 +6,13 @@
 
 #include <zlib.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
 namespace wellspring {
-DatasetFormat npy_format();
+DatasetFormat idx_format();
 }
 
 using namespace wellspring;
@@ -48,6 +53,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if ((kind & 3) == 3) members.pop_back();  // truncated
     return members;
   };
+  for (const auto& file : std::filesystem::directory_iterator(folder.path()))
+    std::filesystem::remove(file.path());
   const auto path = folder.write("x-images-idx3-ubyte" + end, stored(images));
   folder.write("x-labels-idx1-ubyte" + end, stored(labels));
   std::vector<ParamSetting> settings;
@@ -55,6 +62,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (kind & 8) settings.push_back({"classes", "3", {}});
   if (kind & 16) settings.push_back({"range", "0..1", {}});
   const std::int64_t limit = kind & 32 ? 1 : 0;
-  fuzz::refused_or([&] { fuzz::read_rows(*npy_format().open({path, settings, {}, limit})); });
+  fuzz::refused_or([&] { fuzz::read_rows(*idx_format().open({path, settings, {}, limit})); });
   return 0;
 }

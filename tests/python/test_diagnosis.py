@@ -279,6 +279,40 @@ class Rows:
         return index
 
 
+class Iterators(unittest.TestCase):
+    def test_their_workers_end_although_an_exception_is_kept(self):
+        class Loader:
+            """A DataLoader whose iterator an exception keeps."""
+
+            num_workers, prefetch_factor = 2, 1
+
+            def __init__(self, batches, persistent):
+                self.batches, self.persistent_workers, self.ended = batches, persistent, 0
+
+            def __iter__(self):
+                self.left = self.batches
+                return self
+
+            def __next__(self):
+                self.left -= 1
+                if self.left < 0:
+                    raise OSError("a worker failed")
+                return self.left
+
+            def _shutdown_workers(self):
+                self.ended += 1
+
+        def fails(batch):
+            raise ZeroDivisionError
+
+        for batches, step, expected in (100, fails, ZeroDivisionError), (0, lambda batch: None, OSError):
+            for persistent in False, True:
+                loader = Loader(batches, persistent)
+                with self.assertRaises(expected):
+                    ws.diagnose(step, loader, samples=1)
+                self.assertEqual(loader.ended, 0 if persistent else 1)
+
+
 class PyTorch(unittest.TestCase):
     def setUp(self):
         try:
@@ -301,6 +335,8 @@ class PyTorch(unittest.TestCase):
             self.assertIn("; 4 samples per step", str(found))
             if found.verdict != "inconclusive":
                 return found.verdict
+        if os.getloadavg()[0] <= len(os.sched_getaffinity(0)):
+            self.fail("no verdict")
         self.skipTest("the machine is too busy for a verdict")
 
     def test_slow_workers_are_found(self):

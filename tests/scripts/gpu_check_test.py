@@ -137,7 +137,7 @@ FAULTS = [
     ("no graph", "--only nodes quick-rates", "of a step", "no graph launched anything"),
     ("dropped", "--only nodes quick-rates", "of a step", "2 records were dropped"),
     ("peer crash", "--only peers quick-rates", "in torch", "exit code 1"),
-    ("peer without drawing", "--only peers quick-rates", "in torch", "KeyError('generating')"),
+    ("peer without drawing", "--only peers quick-rates", "in torch", "no rate of generating images"),
     ("peer words", "--only peers quick-rates", "in torch", "'images_per_second' is 'many'"),
     ("transfer", "--only graph", "(f32|bf16), --graph", "1 host transfers"),
     ("graph", "--part C", "--graph check", "exit code 1"),

@@ -45,7 +45,6 @@ class IssueSlots(unittest.TestCase):
         self.assertEqual(self.script.lowest(self.script.ceilings(row)), self.script.human(bound))
         # In a cycle, an H200 issues 528 warp instructions and moves 132 * 128 bytes from its L1s.
         for name, more in (("integers", (0.0, 0.0, 0.0, 1000.0, 249.0)), ("special functions", (0, 0, 0, 0, 250.0)),
-                           ("L2 sectors", (2 * 3.471e11 / bound, 63000, 1e9, 999, 249)),
                            ("local bytes", (660, 2000 * 132 * 128 / 528, 1e9, 999, 249))):
             found = self.script.lowest(self.script.ceilings(row._replace(more=more)))
             self.assertEqual(found, f"{self.script.human(bound / 2)} ({name})")

@@ -144,14 +144,16 @@ TEST_F(DatasetImages, RefusesBadImagesByName) {
   }
 }
 
-// A sparse file: it takes no space, and reading it whole would take all memory.
+// Sparse files, with a good header and without one. Reading one whole could take all memory.
 TEST_F(DatasetImages, RefusesAFileThatIsTooLargeForAnImage) {
   const fs::path path = root_ / "class1/huge.jpg";
-  write_bytes(path, Bytes(40'000, 0xff));
-  fs::resize_file(path, std::uintmax_t{1} << 42);
-  for (const Storage storage : {Storage::resident, Storage::streamed})
-    expect_parts(refused(with_storage(files(root_), storage, 1)),
-                 {path.string() + ": a file of 4.0 TiB", "at most 1.0 GiB", "on_error: skip"});
+  for (const Bytes& begin : {encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide), Bytes(9, 0)}) {
+    write_bytes(path, begin);
+    fs::resize_file(path, (std::uintmax_t{1} << 30) + 1);
+    for (const Storage storage : {Storage::resident, Storage::streamed})
+      expect_parts(refused(with_storage(files(root_), storage, 1)),
+                   {path.string() + ": a file of 1.0 GiB", "at most 1.0 GiB", "on_error: skip"});
+  }
 }
 
 TEST_F(DatasetImages, ReadsHeadersAfterLargeProfiles) {

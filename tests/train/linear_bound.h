@@ -1,5 +1,5 @@
-// How much runs of a linear classifier differ if they add the same numbers in other orders. For the
-// tests of several ranks; host only.
+// Bounds of the differences between runs of a linear classifier that add the same numbers in
+// different orders. For the tests of several ranks; host only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,6 +14,7 @@
 
 namespace wellspring::test {
 
+inline constexpr double kRounding = 0x1p-24;             ///< unit roundoff u of f32
 inline constexpr std::size_t kLinearInputs = 8 * 8 * 3;  ///< values of an 8x8 image
 
 /// Sizes of the numbers in a linear run.
@@ -81,8 +82,6 @@ class LinearBound {
   }
 
  private:
-  static constexpr double kRounding = 0x1p-24;  ///< unit roundoff u of f32
-
   double x_, s_, w_;  ///< X, at least 1 for the bias; S; W
   double rows_, ranks_;
 };

@@ -6,6 +6,7 @@
 #include "tests/support/dataset_fixtures.h"
 #include "tests/support/plain_safetensors.h"
 #include "tests/support/rank_group.h"
+#include "tests/train/linear_bound.h"
 #include "tests/train/training_testing.h"
 
 #include <fmt/format.h>
@@ -157,7 +158,5 @@ inline std::vector<float> weights_of(const fs::path& checkpoint) {
   }
   return all;
 }
-
-inline constexpr double kRounding = 0x1p-24;  ///< unit roundoff u of f32
 
 }  // namespace wellspring::test

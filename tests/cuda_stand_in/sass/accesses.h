@@ -19,10 +19,13 @@ constexpr Kinds bit_of(Access kind) {
 /// The accesses of a grid to one kind of memory. Barriers order the warps of a block; nothing
 /// orders two blocks. A write conflicts with all other accesses to its bytes. Between blocks, a read
 /// also conflicts with an atomic operation; within a block it does not, because lock-free code,
-/// such as a union-find, mixes them on purpose. The result does not depend on the order of warps
-/// and blocks.
+/// such as a union-find, mixes them on purpose. Not found: races of threads of one warp, and of
+/// launches.
 class Accesses {
  public:
+  Accesses() = default;
+  Accesses(const Accesses&) = delete;
+  Accesses& operator=(const Accesses&) = delete;
   /// Forgets all accesses.
   void clear() { first_ = block_ = ++epoch_; }
   void begin_block() { block_ = ++epoch_; }

@@ -263,7 +263,8 @@ std::uint32_t Warp::special(const std::string& name, int lane) const {
 }
 
 /// Members of a team may store equal bytes at once (generators/images/contour_lines.h), so such
-/// writes are allowed: their order changes nothing.
+/// writes are allowed: their order changes nothing. If unequal bytes are next to them or came before
+/// them, it depends on the order of the warps whether this finds the race.
 bool Warp::is_ordered(Accesses& accesses, std::uint64_t address, const std::byte* place,
                       std::size_t bytes, Access access, const std::byte* written) const {
   const Kinds conflicts = accesses.add(address, bytes, first_thread_ / kLanes, access);
