@@ -20,7 +20,7 @@ class _Batches:
             raise TypeError(f"{name} must be an iterable or a function that returns one, not {type(loader).__name__}")
         self.name = name
         self.begin = loader if callable(loader) and not hasattr(loader, "__iter__") else lambda: loader
-        self.source = None  # what the iterator is of
+        self.source = None  # the iterable of the current epoch
         self.iterator = None
         self.given = 0  # in this epoch
         self.length = None  # batches per epoch, known after the first one

@@ -20,8 +20,8 @@ struct RowsFrom {
   ResumeChoice checkpoint = {};
 };
 
-/// Compares the rows of several ranks, in the order of the global batch, with the rows of one rank
-/// that makes all steps.
+/// Compares the rows of several ranks, in the order of the global batch, with the rows of a single
+/// rank from step 0.
 void expect_rows_of_a_single_rank(const RunConfig& run, const std::vector<int>& numbers,
                                   const RowsFrom& from = {}) {
   constexpr std::size_t kSteps = 14;
