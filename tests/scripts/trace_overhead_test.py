@@ -26,7 +26,8 @@ else:
     steps, out = int(settings["train.steps"]), pathlib.Path(settings["out"])
     out.mkdir()
     times = {"training": 0.01 * steps}
-    (out / "metrics.jsonl").write_text(json.dumps({"kind": "rate", "samples_per_second": 1e4, "seconds": times}) + "\n")
+    rate = 1e4 / float(os.environ.get("SLOWER", "1")) if "--trace" in sys.argv else 1e4
+    (out / "metrics.jsonl").write_text(json.dumps({"kind": "rate", "samples_per_second": rate, "seconds": times}) + "\n")
     if "--trace" in sys.argv:
         head = '{"name":"thread_name","ph":"M","args":{"lost":%s}},\n' % os.environ.get("LOST", "0")
         pathlib.Path(option("--trace")).write_text(head + '{"name":"compute.step","cat":"compute","ph":"X"},\n' * 4 * steps)
@@ -34,12 +35,12 @@ else:
 
 
 class TraceOverhead(unittest.TestCase):
-    def run_script(self, code, spans, **environment):
+    def run_script(self, code, spans, turns=2, **environment):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "wellspring").write_text(PROGRAM)
             (folder / "wellspring").chmod(0o755)
-            command = [sys.executable, SCRIPT, "--wellspring", folder / "wellspring", "--turns", "2", "--steps", "20",
+            command = [sys.executable, SCRIPT, "--wellspring", folder / "wellspring", "--turns", str(turns), "--steps", "20",
                        "--out", folder / "page.md"]  # fmt: skip
             run = subprocess.run(command, capture_output=True, text=True, check=False,
                                  env=os.environ | {"SPANS": spans, "PYTHONDONTWRITEBYTECODE": "1"} | environment)  # fmt: skip
@@ -58,6 +59,10 @@ class TraceOverhead(unittest.TestCase):
         self.run_script(0, "1e-8 60e-6")  # 4 of at most 120 us: 4.8 % of 10 ms
         self.run_script(1, "1e-8 70e-6")  # 5.6 %
         self.run_script(1, "13e-6 2e-5")  # 1.04 % without a trace
+
+    def test_a_slower_run_is_an_error_once_the_turns_give_an_interval(self):
+        self.run_script(1, "1e-8 1e-7", turns=6, SLOWER="1.06")
+        self.run_script(0, "1e-8 1e-7", turns=5, SLOWER="1.06")
 
     def test_lost_spans_are_refused(self):
         self.assertIn("lost spans", self.run_script(2, "1e-8 1e-7", LOST="7"))
