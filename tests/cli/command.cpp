@@ -63,6 +63,10 @@ bool Process::running() {
   return !done_;
 }
 
+std::string Process::errors() const {
+  return slurp(files_ / "err");
+}
+
 Outcome Process::wait(std::chrono::seconds limit) {
   const auto end = std::chrono::steady_clock::now() + limit;
   while (running()) {
@@ -74,7 +78,7 @@ Outcome Process::wait(std::chrono::seconds limit) {
   if (WIFSIGNALED(status_)) outcome.signal = WTERMSIG(status_);
   outcome.peak_memory = peak_memory_;
   outcome.out = slurp(files_ / "out");
-  outcome.err = slurp(files_ / "err");
+  outcome.err = errors();
   return outcome;
 }
 

@@ -36,6 +36,7 @@ class Process {
   /// Waits up to `limit`, then kills the process (which gives an outcome with signal 9).
   Outcome wait(std::chrono::seconds limit = std::chrono::seconds(240));
   bool running();
+  std::string errors() const;  ///< standard error so far
 
  private:
   void reap(int options);  ///< wait4 with `options`

@@ -325,16 +325,17 @@ TEST_F(RankProcesses, StopAtOneStepAndContinueWithAnotherNumber) {
   const Outcome stopped = process.wait();
   EXPECT_EQ(stopped.exit_code, 75) << stopped.err;
 
+  int step = newest_step();
   Process second = start(endless(2));
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  wait_for_step(second, step + 1);
   second.send(SIGTERM);  // to the process that started them
   const Outcome again = second.wait();
   EXPECT_EQ(again.exit_code, 75) << again.err;
   EXPECT_NE(again.out.find("2 ranks with 6 rows"), std::string::npos) << again.out;
 
-  const int step = newest_step();
+  step = newest_step();
   Process third = start(endless(3));
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  wait_for_step(third, step + 1);
   third.send(SIGTERM);
   const Outcome last = third.wait();
   EXPECT_EQ(last.exit_code, 75) << last.err;

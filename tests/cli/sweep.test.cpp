@@ -69,7 +69,8 @@ TEST_F(Sweeps, StopWithCheckpoints) {
   Process process({wellspring_path(), "sweep", "small.yaml", "--out", "s", "train.steps=1000000"},
                   folder());
   const fs::path metrics = folder() / "s/run/metrics.jsonl";
-  while (!fs::exists(metrics) || slurp(metrics).find("\"step\"") == std::string::npos)
+  while (process.running() &&
+         (!fs::exists(metrics) || slurp(metrics).find("\"step\"") == std::string::npos))
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   process.send(SIGINT);
   const Outcome outcome = process.wait();

@@ -135,8 +135,12 @@ TEST_F(TraceOption, ShowsWhenARunContinues) {
 }
 
 TEST_F(TraceOption, NamesTheRungsOfADiagnosis) {
-  const Outcome outcome = run({"diagnose", "traced.yaml", "data.sources.0.storage=resident",
-                               "--seconds", "10", "--trace", "trace.json"});
+  Outcome outcome;
+  for (const char* seconds : {"10", "100"}) {  // ten are too few on a busy machine
+    outcome = run({"diagnose", "traced.yaml", "data.sources.0.storage=resident", "--seconds",
+                   seconds, "--trace", "trace.json"});
+    if (outcome.err.find("use at least --seconds") == std::string::npos) break;
+  }
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   std::ifstream file(folder_.path() / "trace.json");
   std::set<std::string> rungs;

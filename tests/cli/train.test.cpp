@@ -164,7 +164,7 @@ bool started(Process& process, const fs::path& metrics) {
 
 TEST_F(Train, ResumesToTheSameWeightsAfterASignal) {
   // Long enough for the signal to arrive before the last step.
-  const std::vector<std::string> arguments = {"train", "small.yaml", "train.steps=1500"};
+  const std::vector<std::string> arguments = {"train", "small.yaml", "train.steps=3000"};
   ASSERT_EQ(run(arguments).exit_code, 0);
   const std::string uninterrupted = weights();
 
@@ -178,7 +178,7 @@ TEST_F(Train, ResumesToTheSameWeightsAfterASignal) {
     process.send(signal);
     const Outcome stopped = process.wait();
     ASSERT_EQ(stopped.exit_code, 75) << stopped.out << stopped.err;
-    expect_parts(stopped.out, {"stopped by a signal", "train small.yaml train.steps=1500\n"});
+    expect_parts(stopped.out, {"stopped by a signal", "train small.yaml train.steps=3000\n"});
 
     const Outcome resumed = run(arguments);
     ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
@@ -212,7 +212,8 @@ TEST_F(Train, EndsAtOnceAfterASecondInterrupt) {
   Process process(large_steps(), folder());
   ASSERT_TRUE(started(process, folder() / "runs" / "small" / "metrics.jsonl"));
   process.send(SIGINT);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  while (process.running() && process.errors().find("stopping after") == std::string::npos)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   // A stopped process makes no progress on its step.
   process.send(SIGSTOP);
   std::this_thread::sleep_for(SignalGuard::kOneInterrupt);
@@ -229,8 +230,7 @@ TEST_F(Train, EndsAtOnceAfterASecondInterrupt) {
 TEST_F(Train, WritesACheckpointWhenTimeoutInterruptsIt) {
   Process process(large_steps({"timeout", "-s", "INT", "600"}), folder());
   ASSERT_TRUE(started(process, folder() / "runs" / "small" / "metrics.jsonl"));
-  process.send(SIGINT);  // timeout passes the signal on, as if the time had run out
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  process.send(SIGINT);           // timeout passes the signal on, as if the time had run out
   ::kill(-process.id(), SIGINT);  // once more: the first two signals may arrive as one
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.exit_code, 75) << outcome.out << outcome.err;

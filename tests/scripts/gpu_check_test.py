@@ -130,7 +130,7 @@ FAULTS = [
     ("plans count", "--only plans quick-rates", "plans", "3 rows instead of 4"),
     ("plans device", "--only plans quick-rates", "plans", "AttributeError"),
     ("plans chosen", "--only plans quick-rates", "plans", f"no plan of {FORWARD} is the chosen one"),
-    ("plans hang", "--only plans --budget 6", "plans", "timed out"),
+    ("plans hang", "--only plans --budget 15", "plans", "timed out"),
     ("no injection", "--only nodes quick-rates", "of a step", "the driver did not load"),
     ("cut trace", "--only nodes quick-rates", "of a step", "is not JSON"),
     ("clock", "--only nodes quick-rates", "of a step", "ends before it begins"),
@@ -149,8 +149,8 @@ FAULTS = [
     ("skipped", "--part B", "test_kernels", "0 passed, 2 skipped"),
     # A crash must not hide other suites; the budget must end a hang.
     ("crash", "--part B", "test_kernels$|Stream alone", "test_kernels: Device alone | passed"),
-    ("hang", "--part B --budget 6", "test_kernels$", "timed out"),
-    ("hang", "--part B --budget 6", "test_kernels$", "no time was left"),
+    ("hang", "--part B --budget 15", "test_kernels$", "timed out"),
+    ("hang", "--part B --budget 15", "test_kernels$", "no time was left"),
 ]  # fmt: skip
 
 

@@ -141,13 +141,13 @@ TEST(TcpCommunicator, NamesTheRankThatDoesNothing) {
           throw;
         }
       },
-      milliseconds(400));
+      milliseconds(2000));
   for (const std::size_t rank : {0, 1, 3})
     expect_parts(ends[rank], {"rank 2 has done nothing for"});
 }
 
 TEST(TcpCommunicator, WaitsForASlowRank) {
-  constexpr milliseconds kTimeout{1000};
+  constexpr milliseconds kTimeout{4000};
   EXPECT_EQ(run_tcp_ranks(
                 3,
                 [&](TcpCommunicator& ranks) {
@@ -185,16 +185,17 @@ TEST(TcpCommunicator, RefusesRanksThatDoNotFit) {
     threads.clear();
     return ends;
   };
-  const milliseconds soon(600);
+  const milliseconds later = std::chrono::seconds(60), soon = std::chrono::seconds(3);
   const int port = free_port();
-  RingOptions other = options_of(1, 2, port, soon);
+  RingOptions other = options_of(1, 2, port, later);
   other.program = "1.1";
-  for (const std::string& end : meet({options_of(0, 2, port, soon), other}))
+  for (const std::string& end : meet({options_of(0, 2, port, later), other}))
     expect_parts(end, {"rank 1 on 127.0.0.1 runs a different program (1.1, not 1.0)"});
-  for (const std::string& end : meet({options_of(0, 2, port, soon), options_of(1, 3, port, soon)}))
+  for (const std::string& end :
+       meet({options_of(0, 2, port, later), options_of(1, 3, port, later)}))
     expect_parts(end, {"rank 1 of 3, but this is a run of 2 ranks"});
-  for (const std::string& end : meet({options_of(0, 3, port, soon), options_of(1, 3, port, soon),
-                                      options_of(1, 3, port, soon)}))
+  for (const std::string& end : meet({options_of(0, 3, port, later), options_of(1, 3, port, later),
+                                      options_of(1, 3, port, later)}))
     expect_parts(end, {"two processes say that they are rank 1"});
   for (const std::string& end : meet({options_of(0, 3, port, soon), options_of(1, 3, port, soon)}))
     expect_parts(end, {"not all of 3 ranks have joined: 2 missing"});

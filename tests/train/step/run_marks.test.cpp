@@ -9,7 +9,7 @@
 namespace wellspring::test {
 namespace {
 
-constexpr auto kNone = std::chrono::milliseconds(0), kLong = std::chrono::milliseconds(30);
+constexpr auto kNone = std::chrono::milliseconds(0), kLong = std::chrono::milliseconds(200);
 
 void run(WaitMarks& marks, Stream& stream, std::uint64_t launch, std::chrono::milliseconds wait,
          std::chrono::milliseconds step) {
