@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <memory>
@@ -77,7 +78,8 @@ struct Sum {
 extern "C" {
 
 int ncclGetVersion(int* version) {
-  *version = 0;
+  const char* const text = std::getenv("WELLSPRING_STAND_IN_NCCL");
+  *version = text == nullptr ? 0 : std::atoi(text);
   return 0;
 }
 const char* ncclGetErrorString(int /*result*/) {

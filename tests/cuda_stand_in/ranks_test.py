@@ -6,6 +6,7 @@ Usage: ranks_test.py WELLSPRING NCCL_FOLDER
 import os
 import pathlib
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -92,6 +93,34 @@ with tempfile.TemporaryDirectory() as name:
         assert done.returncode == code, f"{name}: {done.returncode} {done.stderr}"
     assert weights(folder / "wheel") == results["two"], "the wheel's library gives other weights"
     assert "NCCL, which several GPUs need, cannot be opened" in done.stderr, done.stderr
+
+    # Nodes with different versions.
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    nodes = [
+        subprocess.Popen(
+            [wellspring, "train", "ranks.yaml", "out=versions"],
+            cwd=folder,
+            env=dict(
+                environment,
+                WELLSPRING_STAND_IN_NCCL=("22807", "22907")[rank],
+                RANK=str(rank),
+                WORLD_SIZE="2",
+                LOCAL_RANK="0",
+                LOCAL_WORLD_SIZE="1",
+                MASTER_ADDR="127.0.0.1",
+                MASTER_PORT=str(port),
+            ),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    for node in nodes:
+        _, errors = node.communicate(timeout=100)
+        assert node.returncode == 4, errors
+        assert "different versions of NCCL" in errors and "rank 0 has 22807, rank 1 has 22907" in errors, errors
 
     # Matrices in buckets of 1 and 1.5 MiB, summed on a branch of the step. Gradients are clipped by their total norm.
     model = "model={name: mlp, widths: [512, 512]}"

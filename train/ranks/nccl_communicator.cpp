@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <vector>
 
 namespace wellspring {
 namespace {
@@ -24,6 +26,7 @@ nccl::Result on_device([[maybe_unused]] Device device, Call call) {
 
 NcclCommunicator::NcclCommunicator(const RingOptions& options, Device device)
     : host_(options), device_(device) {
+  check_versions();
   nccl::UniqueId id{};
   if (rank() == 0) check(nccl::functions().get_unique_id(&id), "ncclGetUniqueId");
   host_.broadcast(std::as_writable_bytes(std::span(&id, 1)));
@@ -51,6 +54,21 @@ void NcclCommunicator::all_reduce(Stream& stream, float* values, std::int64_t co
   });
   if (result != 0 && host_.neighbour_lost()) return;
   check(result, "ncclAllReduce");
+}
+
+/// Different versions may misunderstand each other; NCCL does not promise to notice.
+void NcclCommunicator::check_versions() {
+  std::vector<double> versions(static_cast<std::size_t>(size()));
+  int own = 0;
+  check(nccl::functions().version(&own), "ncclGetVersion");
+  versions[static_cast<std::size_t>(rank())] = own;
+  host_.all_reduce(versions);
+  const auto other = std::ranges::find_if(versions, [&](double v) { return v != versions[0]; });
+  if (other != versions.end())
+    fail(ErrorKind::device, {"the ranks have different versions of NCCL",
+                             fmt::format("rank 0 has {}, rank {} has {}", versions[0],
+                                         other - versions.begin(), *other),
+                             "install the same version on all nodes"});
 }
 
 void NcclCommunicator::check(nccl::Result result, std::string_view call) const {

@@ -14,7 +14,7 @@ namespace wellspring {
 class NcclCommunicator final : public ConnectedRanks {
  public:
   /// Joins the ring, then NCCL's communicator for `device`. Errors: see Ring; device: NCCL is
-  /// absent or fails (two ranks on one GPU, for example).
+  /// absent, fails (two ranks on one GPU, for example), or has other versions on other ranks.
   NcclCommunicator(const RingOptions& options, Device device);
   ~NcclCommunicator() override;
   NcclCommunicator(const NcclCommunicator&) = delete;
@@ -31,6 +31,7 @@ class NcclCommunicator final : public ConnectedRanks {
   void abandon(std::string_view reason) noexcept override { host_.abandon(reason); }
 
  private:
+  void check_versions();
   void check(nccl::Result result, std::string_view call) const;
   void watch(const std::stop_token& stop);
 

@@ -133,6 +133,37 @@ TEST_F(CachedRowsTest, AreSharedByTheRanksOfANode) {
   }
 }
 
+// The jobs differ in their names alone; while the second runs, all files are the same image.
+TEST_F(CachedRowsTest, AreNotSharedByTwoJobs) {
+  const std::vector<std::uint8_t> expected = all_rows(*open());
+  const fs::path original = folder_.path() / "original";
+  fs::copy(root_, original, fs::copy_options::recursive);
+  std::vector<fs::path> images;
+  for (const auto& entry : fs::recursive_directory_iterator(root_))
+    if (entry.is_regular_file()) images.push_back(entry.path());
+  std::vector<std::byte> none;
+  for (const CacheMedium medium : {CacheMedium::shm, CacheMedium::disk}) {
+    const auto rank = [&](const char* name, int index) {
+      return cached({tier(medium, RowForm::decoded)}, {job() + name, index, 2});
+    };
+    const auto first = rank("a", 0);
+    hold(*first, none);  // its file keeps a name until the other rank opens it
+    for (const fs::path& image : images)
+      if (image != images[0]) fs::copy_file(images[0], image, fs::copy_options::overwrite_existing);
+    const std::vector<std::uint8_t> alike = all_rows(*open());
+    ASSERT_NE(alike, expected);
+    const auto other = rank("b", 0), other_second = rank("b", 1);
+    hold(*other, none);
+    hold(*other_second, none);
+    EXPECT_EQ(all_rows(*other_second), alike);
+    fs::copy(original, root_, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+    const auto second = rank("a", 1);
+    hold(*second, none);
+    EXPECT_EQ(all_rows(*second), expected);
+    EXPECT_EQ(all_rows(*other), alike);
+  }
+}
+
 // A rank that reads early meets rows that the others have not filled yet.
 TEST_F(CachedRowsTest, AreReadFromTheFilesUntilTheyAreFilled) {
   const auto first = cached({tier(CacheMedium::shm, RowForm::decoded)}, {job(), 0, 2});
