@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/io/file_kind.h"
 #include "core/io/idx.h"
+#include "core/signals.h"
 #include "core/text/text.h"
 #include "core/text/unicode.h"
 
@@ -165,7 +166,10 @@ StoredArray::StoredArray(std::shared_ptr<const InputFile> archive, const ZipEntr
       begin_((check_method(entry, name_), zip_content(*file_, entry))),
       header_(parse_npy_header(beginning({*file_, entry_, begin_, name_}), entry_.size, name_)) {
   if (held_bytes() == 0)  // read in place: check it once
-    stream({*file_, entry_, begin_, name_}, true, [](std::uint64_t, Bytes) { return true; });
+    stream({*file_, entry_, begin_, name_}, true, [](std::uint64_t, Bytes) {
+      stop_if_interrupted();  // a large member takes more than a second per GiB
+      return true;
+    });
 }
 
 StoredArray::StoredArray(std::shared_ptr<const InputFile> file, NpyHeader header, ZipEntry entry)

@@ -51,8 +51,8 @@ int read_entries(const fs::path& folder, std::vector<Entry>& entries, const Watc
 
 class Lister {
  public:
-  Lister(const fs::path& root, const std::function<void(std::int64_t)>& watch)
-      : root_(root), watch_(watch) {}
+  Lister(const fs::path& root, const std::function<void(std::int64_t)>& watch, EntryTypes types)
+      : root_(root), watch_(watch), types_(types) {}
 
   void list(const std::string& folder) {
     struct stat status {};
@@ -74,7 +74,7 @@ class Lister {
     const std::string prefix = folder.empty() ? "" : folder + "/";
     for (const Entry& entry : entries) {
       stop_if_interrupted();
-      visit(entry.type, prefix + entry.name);
+      visit(types_ == EntryTypes::listed ? entry.type : kNoType, prefix + entry.name);
     }
     above_.pop_back();
   }
@@ -83,14 +83,17 @@ class Lister {
 
  private:
   static constexpr std::int64_t kEntriesPerReport = 1000;
+  static constexpr unsigned char kNoType = DT_UNKNOWN;
 
   void visit(unsigned char listed, std::string path) {
     if (listed == DT_REG) return listing_.files.push_back(std::move(path));
     std::error_code error;
     const fs::path whole = root_ / path;
-    const bool link = listed == DT_LNK || (listed == DT_UNKNOWN && fs::is_symlink(whole, error));
-    const fs::file_type type =
-        listed == DT_DIR ? fs::file_type::directory : fs::status(whole, error).type();
+    fs::file_type type = listed == DT_DIR   ? fs::file_type::directory
+                         : listed == DT_LNK ? fs::file_type::symlink
+                                            : fs::symlink_status(whole, error).type();
+    const bool link = type == fs::file_type::symlink;
+    if (link) type = fs::status(whole, error).type();
     if (type == fs::file_type::directory) {
       if (link && leads_upwards(whole)) {
         add(path, Trouble::folder_loop, "a link to a folder that contains it",
@@ -131,6 +134,7 @@ class Lister {
 
   fs::path root_;
   const std::function<void(std::int64_t)>& watch_;
+  EntryTypes types_;
   std::int64_t found_ = 0;
   FolderListing listing_;
   std::vector<FolderId> above_;  ///< ancestors of the current folder
@@ -139,8 +143,8 @@ class Lister {
 }  // namespace
 
 FolderListing list_folder(const fs::path& root, const std::string& part,
-                          const std::function<void(std::int64_t)>& watch) {
-  Lister lister(root, watch);
+                          const std::function<void(std::int64_t)>& watch, EntryTypes types) {
+  Lister lister(root, watch, types);
   lister.list(part);
   return lister.take();
 }

@@ -27,11 +27,18 @@ struct FolderListing {
   std::vector<Unusable> unusable;
 };
 
+/// Source of the types of entries.
+enum class EntryTypes : std::uint8_t {
+  listed,   ///< the folder, or stat where it has no types (some network file systems)
+  by_stat,  ///< always stat; for tests
+};
+
 /// Lists `root`/`part` recursively, following links; paths begin with `part`. Opens only folders.
 /// Reports problems, even a missing root, as unusable entries instead of throwing. Calls `watch`,
 /// if given, with the number of entries found so far, after every folder and every thousand entries.
 /// Throws Interrupted after a signal.
 FolderListing list_folder(const std::filesystem::path& root, const std::string& part = "",
-                          const std::function<void(std::int64_t)>& watch = {});
+                          const std::function<void(std::int64_t)>& watch = {},
+                          EntryTypes types = EntryTypes::listed);
 
 }  // namespace wellspring
