@@ -5,13 +5,13 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/io/files.h"
+#include "core/text/number.h"
 #include "core/text/text.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <charconv>
-#include <system_error>
+#include <string_view>
 #include <vector>
 
 namespace wellspring::cli {
@@ -21,11 +21,10 @@ constexpr int kSlower = 5;
 
 double parsed_threshold(const std::string& text) {
   const bool percent = text.ends_with('%');
-  const char* const last = text.data() + text.size() - (percent ? 1 : 0);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), last, value);
+  const std::string_view number = std::string_view(text).substr(0, text.size() - (percent ? 1 : 0));
+  double value = parse_number<double>(number).value_or(-1);
   if (percent) value /= 100;
-  if (error != std::errc{} || end != last || !(value >= 0 && value < 1))
+  if (!(value >= 0 && value < 1))
     fail(ErrorKind::config, {fmt::format("--threshold '{}' is not a share below 1", text), "",
                              "write, for example, --threshold 5%"});
   return value;

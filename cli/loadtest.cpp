@@ -6,6 +6,7 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/signals.h"
+#include "core/text/number.h"
 #include "core/text/text.h"
 #include "kernels/runtime/threads.h"
 #include "measure/load_test.h"
@@ -15,7 +16,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -37,11 +37,9 @@ std::optional<double> consumer_rate(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
   const std::string example = "images_per_second=1800";
   const ParamSetting setting = parse_setting(*text, example);
-  double rate = 0;
-  const char* const last = setting.value.data() + setting.value.size();
-  const auto [end, error] = std::from_chars(setting.value.data(), last, rate);
+  const double rate = parse_number<double>(setting.value).value_or(0);
   const bool named = setting.name == "images_per_second" || setting.name == "samples_per_second";
-  if (!named || error != std::errc{} || end != last || !std::isfinite(rate) || rate <= 0)
+  if (!named || !std::isfinite(rate) || rate <= 0)
     fail(ErrorKind::config, {fmt::format("--consumer '{}' is not a rate", *text),
                              "it takes a number of images or samples per second above 0",
                              "write, for example, --consumer " + example});

@@ -1,12 +1,12 @@
 #include "measure/gate.h"
 
 #include "core/error.h"
+#include "core/text/number.h"
 #include "core/text/text.h"
 
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <string_view>
 #include <vector>
@@ -66,10 +66,8 @@ Gate Gate::parse(const std::string& text) {
   if (percent && !kFigures.at(gate.figure_).share)
     refuse(fmt::format("{} is not a share", name), "write the limit without %");
   if (percent) number = trim(number.substr(0, number.size() - 1));
-  const auto [end, error] =
-      std::from_chars(number.data(), number.data() + number.size(), gate.limit_);
-  if (error != std::errc{} || end != number.data() + number.size() || !std::isfinite(gate.limit_))
-    refuse(fmt::format("'{}' is not a number", number), example);
+  gate.limit_ = parse_number<double>(number).value_or(NAN);
+  if (!std::isfinite(gate.limit_)) refuse(fmt::format("'{}' is not a number", number), example);
   if (percent) gate.limit_ /= 100;
   return gate;
 }

@@ -1,5 +1,6 @@
 #include "sources/data_config.h"
 
+#include "core/text/number.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "generators/generator.h"
@@ -11,7 +12,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 namespace wellspring {
 namespace {
@@ -162,10 +162,9 @@ double read_fraction(const ParamSetting& setting) {
   std::string_view text = trim(setting.value);
   const bool percent = text.ends_with('%');
   if (percent) text = trim(text.substr(0, text.size() - 1));
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  double value = parse_number<double>(text).value_or(-1);
   if (percent) value /= 100;
-  if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0 && value <= 1))
+  if (!(value >= 0 && value <= 1))
     fail(ErrorKind::config,
          {fmt::format("{}'{}' is not a point of the run", setting.place.prefix(), setting.value),
           "points are from 0% to 100%", "write 30%, or 0.3"});

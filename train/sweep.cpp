@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/io/files.h"
 #include "core/text/measured_text.h"
+#include "core/text/number.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "train/metrics/metrics_log.h"
@@ -13,7 +14,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
@@ -123,20 +123,14 @@ const char* to_string(SweepStatus status) {
   return "";
 }
 
-std::optional<double> number(const std::string& text) {
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc{} && stop == end && !text.empty() ? std::optional(value) : std::nullopt;
-}
-
 /// Index of the axis to draw along: among the axes that have only numbers, the one with the most
 /// values; otherwise the first axis.
 std::size_t drawn_axis(const std::vector<SweepAxis>& axes) {
   std::size_t best = 0, most = 0;
   for (std::size_t a = 0; a < axes.size(); ++a) {
-    const bool numbers = std::ranges::all_of(
-        axes[a].values, [](const std::string& value) { return number(value).has_value(); });
+    const bool numbers = std::ranges::all_of(axes[a].values, [](const std::string& value) {
+      return parse_number<double>(value).has_value();
+    });
     if (!numbers || axes[a].values.size() <= most) continue;
     best = a;
     most = axes[a].values.size();
@@ -150,7 +144,7 @@ std::pair<std::vector<double>, std::string> positions(const SweepAxis& axis) {
   constexpr double kWide = 20;
   std::vector<double> at;
   for (const std::string& value : axis.values)
-    if (const auto x = number(value)) at.push_back(*x);
+    if (const auto x = parse_number<double>(value)) at.push_back(*x);
   if (at.size() < axis.values.size()) {
     std::vector<std::string> names;
     at.clear();

@@ -2,12 +2,12 @@
 #include "core/config/params.h"
 #include "core/config/ranges.h"
 #include "core/error.h"
+#include "core/text/number.h"
 #include "core/text/text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
@@ -50,17 +50,9 @@ std::optional<std::string> plain_number(std::string_view text) {
   return plain;
 }
 
-template <class Number>
-std::optional<Number> parse_whole(const std::string& text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 double parse_real(const ParamRow& row, const std::string& text, const ConfigLocation& place) {
   const auto plain = plain_number(text);
-  const auto value = plain ? parse_whole<double>(*plain) : std::nullopt;
+  const auto value = plain ? parse_number<double>(*plain) : std::nullopt;
   if (!value) fail_type(row, text, place);
   if (!std::isfinite(*value)) {
     fail(ErrorKind::config,
@@ -74,9 +66,9 @@ double parse_real(const ParamRow& row, const std::string& text, const ConfigLoca
 std::int64_t parse_integer(const ParamRow& row, const std::string& text,
                            const ConfigLocation& place) {
   const auto plain = plain_number(text);
-  auto value = plain ? parse_whole<std::int64_t>(*plain) : std::nullopt;
+  auto value = plain ? parse_number<std::int64_t>(*plain) : std::nullopt;
   if (plain && !value) {  // 1e6, 2.5e3: only if the double is sure to equal the text
-    const auto real = parse_whole<double>(*plain);
+    const auto real = parse_number<double>(*plain);
     if (!real || !std::isfinite(*real) || *real != std::floor(*real)) fail_type(row, text, place);
     if (plain->find_first_of(".eE") == std::string::npos) {  // only digits: too large for int64
       fail_range(row, *real < 0 ? row.low : row.high, text, place);

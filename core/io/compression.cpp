@@ -1,12 +1,12 @@
 #include "core/io/compression.h"
 
 #include "core/error.h"
+#include "core/text/number.h"
 #include "core/text/text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <string_view>
 
@@ -39,9 +39,8 @@ Compression compression_from_text(const std::string& text) {
   if (row == std::end(kCodecs)) refuse("");
   Compression compression{row->codec, row->level};
   if (colon == text.size()) return compression;
-  const char* const end = text.data() + text.size();
-  const auto [read, error] = std::from_chars(text.data() + colon + 1, end, compression.level);
-  if (error != std::errc() || read != end || compression.level < 1 || compression.level > row->most)
+  compression.level = parse_number<int>(std::string_view(text).substr(colon + 1)).value_or(0);
+  if (compression.level < 1 || compression.level > row->most)
     refuse(row->most == 0 ? fmt::format("{} has no levels", row->name)
                           : fmt::format("levels of {} are 1 to {}", row->name, row->most));
   return compression;

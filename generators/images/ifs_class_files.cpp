@@ -4,13 +4,13 @@
 #include "core/io/bytes.h"
 #include "core/io/files.h"
 #include "core/io/sha256.h"
+#include "core/text/number.h"
 #include "core/text/text.h"
 #include "generators/images/ifs_categories.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -87,10 +87,8 @@ class ClassFile {
   }
   double read_number(std::string_view text, std::size_t column) const {
     const std::string_view digits = trim(text);
-    double value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc{} || end != digits.data() + digits.size() ||
-        !std::isfinite(static_cast<float>(value)))
+    const double value = parse_number<double>(digits).value_or(NAN);
+    if (!std::isfinite(static_cast<float>(value)))
       refuse(place(column), fmt::format("'{}' is not a number", digits),
              "write finite numbers, separated by commas");
     return value;

@@ -1,6 +1,7 @@
 #include "kernels/runtime/device.h"
 
 #include "core/error.h"
+#include "core/text/number.h"
 #include "kernels/runtime/cuda_check.h"
 #include "kernels/runtime/host_limits.h"
 
@@ -144,10 +145,8 @@ Device first_usable() {
 }
 
 std::optional<int> parse_index(std::string_view text) {
-  int index = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
-  if (error != std::errc{} || end != text.data() + text.size() || index < 0) return std::nullopt;
-  return index;
+  const std::optional<int> index = parse_number<int>(text);
+  return index && *index >= 0 ? index : std::nullopt;
 }
 
 /// The value of the line `key: value` or `key value` in a /proc file; "" if there is no such line.

@@ -2,6 +2,7 @@
 // memory.high, cpu.max), "Memory Resource Controller" and "CFS Bandwidth Control" (version 1).
 #include "kernels/runtime/host_limits.h"
 
+#include "core/text/number.h"
 #include "core/text/text.h"
 
 #include <fmt/format.h>
@@ -111,13 +112,8 @@ struct Group {
     return text;
   }
   /// The number in a file; nullopt if it is "max" or -1, or if there is no file.
-  std::optional<std::uint64_t> number(const char* file) const { return parse(read(file)); }
-  static std::optional<std::uint64_t> parse(const std::string& text) {
-    std::uint64_t value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, value);
-    if (error != std::errc{} || rest != end) return std::nullopt;
-    return value;
+  std::optional<std::uint64_t> number(const char* file) const {
+    return parse_number<std::uint64_t>(read(file));
   }
 };
 
@@ -199,7 +195,7 @@ std::optional<std::uint64_t> meminfo(const fs::path& root, std::string_view key)
   for (std::string line; std::getline(file, line);) {
     const std::vector<std::string> words = words_of(line);
     if (words.size() < 2 || words[0] != key) continue;
-    if (const auto number = Group::parse(words[1])) return *number * 1024;
+    if (const auto number = parse_number<std::uint64_t>(words[1])) return *number * 1024;
   }
   return std::nullopt;
 }
@@ -237,7 +233,9 @@ std::optional<ProcessorQuota> processor_quota(const fs::path& root) {
   std::optional<ProcessorQuota> quota;
   for (const Group& group : groups(root, "")) {
     const std::vector<std::string> words = words_of(group.read("cpu.max"));  // "150000 100000"
-    if (words.size() == 2) limit(quota, group, Group::parse(words[0]), Group::parse(words[1]));
+    if (words.size() == 2)
+      limit(quota, group, parse_number<std::uint64_t>(words[0]),
+            parse_number<std::uint64_t>(words[1]));
   }
   for (const Group& group : groups(root, "cpu"))
     limit(quota, group, group.number("cpu.cfs_quota_us"), group.number("cpu.cfs_period_us"));

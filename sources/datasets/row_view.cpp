@@ -1,13 +1,13 @@
 #include "sources/datasets/row_view.h"
 
 #include "core/error.h"
+#include "core/text/number.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -40,13 +40,6 @@ std::vector<double> even_percents(std::int64_t size) {
     percents[static_cast<std::size_t>(order[rank].second)] =
         100 * (static_cast<double>(rank) + 0.5) / static_cast<double>(size);
   return percents;
-}
-
-std::optional<double> number_in(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 class RowView final : public Dataset {
@@ -129,7 +122,7 @@ RowRange RowRange::parse(const std::string& text, RowOrder by, const ConfigLocat
     first.remove_suffix(1);
     last.remove_suffix(1);
   }
-  const auto begin = number_in(first), end = number_in(last);
+  const auto begin = parse_number<double>(first), end = parse_number<double>(last);
   if (!begin || !end) refuse("its ends must be numbers");
   const double most = range.numbers ? 0x1p53 : 100;
   if (!(*begin >= 0 && *begin < *end && *end <= most))

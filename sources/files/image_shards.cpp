@@ -1,5 +1,6 @@
 // The samples of a WebDataset: members of tar shards, grouped by name.
 #include "core/error.h"
+#include "core/text/number.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "sources/datasets/dataset.h"
@@ -12,7 +13,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <span>
@@ -50,14 +50,6 @@ bool is_image(std::string_view extension) {
   for (const std::string_view known : {"jpg", "jpeg", "png", "webp", "ppm", "pgm"})
     if (last == known) return true;
   return false;
-}
-
-std::optional<std::int64_t> whole_number(const std::string& text) {
-  std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end) return std::nullopt;
-  return value;
 }
 
 }  // namespace
@@ -223,7 +215,7 @@ std::vector<std::int32_t> ImageSet::name_classes(const std::vector<std::string>&
   std::vector<std::optional<std::int64_t>> numbers;
   std::int64_t largest = -1;
   for (const std::string& text : texts) {
-    numbers.push_back(whole_number(text));
+    numbers.push_back(parse_number<std::int64_t>(text));
     if (numbers.back()) largest = std::max(largest, *numbers.back());
   }
   const auto is_number = [](const auto& number) { return number.has_value(); };

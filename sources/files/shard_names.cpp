@@ -1,15 +1,14 @@
 #include "sources/files/shard_names.h"
 
 #include "core/error.h"
+#include "core/text/number.h"
 #include "core/text/text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <string>
-#include <string_view>
 
 namespace wellspring {
 namespace {
@@ -21,13 +20,6 @@ constexpr std::size_t kMostShards = 100'000;
 [[noreturn]] void refuse(const std::string& pattern, const std::string& why) {
   fail(ErrorKind::data, {pattern + ": not a pattern of shards", why,
                          "write, for example, train-{0000..0127}.tar or {train,extra}.tar"});
-}
-
-std::optional<std::int64_t> number_of(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
 }
 
 /// The texts that a pair of braces stands for: "00..03" or "a,b".
@@ -43,8 +35,9 @@ std::vector<std::string> choices(const std::string& inside, const std::string& p
     return names;
   }
   const std::string from = inside.substr(0, dots);
-  const auto first = number_of(from), last = number_of(inside.substr(dots + 2));
-  if (!first || !last || *last < *first)
+  const auto first = parse_number<std::int64_t>(from);
+  const auto last = parse_number<std::int64_t>(inside.substr(dots + 2));
+  if (!first || !last || *first < 0 || *last < *first)
     refuse(pattern, fmt::format("{{{}}} is not a range of numbers", inside));
   if (static_cast<std::uint64_t>(*last - *first) >= kMostShards)
     refuse(pattern, fmt::format("it names more than {} files", kMostShards));

@@ -3,6 +3,7 @@
 #include "core/io/atomic_folder.h"
 #include "core/io/safetensors.h"
 #include "core/io/sha256.h"
+#include "core/text/number.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "core/version.h"
@@ -14,7 +15,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <set>
 
@@ -198,12 +198,7 @@ void restore_array(const SafetensorsFile& file, const ParameterArena& parameters
 std::optional<std::uint64_t> step_of(const fs::path& folder) {
   const std::string name = folder.filename().string();
   if (!name.starts_with(kPrefix)) return std::nullopt;
-  const char* end = name.data() + name.size();
-  std::uint64_t step = 0;
-  const auto [stop, error] =
-      std::from_chars(name.data() + std::string_view(kPrefix).size(), end, step);
-  if (error != std::errc{} || stop != end) return std::nullopt;
-  return step;
+  return parse_number<std::uint64_t>(name.substr(std::string_view(kPrefix).size()));
 }
 
 }  // namespace

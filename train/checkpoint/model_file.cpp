@@ -4,12 +4,12 @@
 #include "core/io/file_kind.h"
 #include "core/io/files.h"
 #include "core/text/json_reason.h"
+#include "core/text/number.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 namespace wellspring {
@@ -168,12 +168,9 @@ SampleLayout input_from(const std::string& text, const fs::path& file) {
 }
 
 std::uint64_t step_from(const std::string& text, const fs::path& file) {
-  std::uint64_t step = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, step);
-  if (error != std::errc{} || stop != end)
-    fail_metadata(file, fmt::format("its step '{}' is not a number", text));
-  return step;
+  const auto step = parse_number<std::uint64_t>(text);
+  if (!step) fail_metadata(file, fmt::format("its step '{}' is not a number", text));
+  return *step;
 }
 
 SafetensorsFile open_tensors(const fs::path& path) {

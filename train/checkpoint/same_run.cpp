@@ -2,6 +2,7 @@
 
 #include "core/config/config_values.h"
 #include "core/error.h"
+#include "core/text/number.h"
 #include "core/text/plural.h"
 #include "train/checkpoint/tensor_text.h"
 #include "train/optimizer/learning_rate.h"
@@ -10,7 +11,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,13 +56,8 @@ std::optional<RunConfig> of_other_length(const RunConfig& config, const std::str
 }  // namespace
 
 std::optional<std::uint64_t> planned_steps(const std::string& identity) {
-  for (const ConfigEntry& entry : config_entries(identity, "checkpoint")) {
-    std::uint64_t steps = 0;
-    const char* const end = entry.value.data() + entry.value.size();
-    if (entry.path_text() == "train.steps" &&
-        std::from_chars(entry.value.data(), end, steps).ptr == end)
-      return steps;
-  }
+  for (const ConfigEntry& entry : config_entries(identity, "checkpoint"))
+    if (entry.path_text() == "train.steps") return parse_number<std::uint64_t>(entry.value);
   return std::nullopt;
 }
 

@@ -1,12 +1,12 @@
 #include "train/ranks/launch.h"
 
 #include "core/error.h"
+#include "core/text/number.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <string_view>
 
@@ -14,13 +14,6 @@ namespace wellspring {
 namespace {
 
 constexpr int kFirstPort = 20'000, kPorts = 12'000;  // below Linux's ephemeral ports (32,768 up)
-
-std::optional<int> whole_number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 /// Reads the variables of one launcher.
 struct Variables {
@@ -34,7 +27,7 @@ struct Variables {
   std::optional<int> find(const std::string& name) const {
     const std::optional<std::string> text = environment(name);
     if (!text) return std::nullopt;
-    const std::optional<int> value = whole_number(*text);
+    const std::optional<int> value = parse_number<int>(*text);
     if (!value || *value < 0) refuse(fmt::format("{}={} is not a whole number", name, *text));
     return value;
   }
@@ -142,11 +135,11 @@ int tasks_of_node(const std::string& tasks, int index) {
     const std::size_t end = std::min(tasks.find(',', begin), tasks.size());
     const std::string_view entry = std::string_view(tasks).substr(begin, end - begin);
     const std::size_t times = entry.find("(x");
-    const std::optional<int> count = whole_number(entry.substr(0, times));
+    const std::optional<int> count = parse_number<int>(entry.substr(0, times));
     const std::optional<int> repeats =
         times == std::string_view::npos
             ? 1
-            : whole_number(entry.substr(times + 2, entry.size() - times - 3));
+            : parse_number<int>(entry.substr(times + 2, entry.size() - times - 3));
     if (!count || !repeats) break;
     if (left < *repeats) return *count;
     left -= *repeats;
