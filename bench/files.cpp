@@ -5,6 +5,7 @@
 #include "bench/measure.h"
 #include "core/error.h"
 #include "core/io/npy.h"
+#include "core/io/scratch_folder.h"
 #include "core/text/text.h"
 #include "kernels/random/random_memory.h"
 #include "sources/datasets/cached_rows.h"
@@ -16,14 +17,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <system_error>
 #include <vector>
 
 namespace wellspring::bench {
@@ -37,25 +36,13 @@ constexpr int kImages = 256;     ///< 37 MiB of pixels, more than most caches ho
 constexpr int kQuality = 90;     ///< JPEG quality
 constexpr std::size_t kPixelBytes = std::size_t{kPhotoSide} * kPhotoSide * 3;
 
-/// A folder that its destructor removes.
-class ScratchFolder {
- public:
-  ScratchFolder() : path_((fs::temp_directory_path() / "wellspring-bench-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr)
-      fail(ErrorKind::runtime, {path_ + ": cannot create this folder",
-                                std::generic_category().message(errno), "set TMPDIR"});
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  fs::path path() const { return path_; }
-
- private:
-  std::string path_;
-};
+ScratchFolder scratch_folder() {
+  return {fs::temp_directory_path() / "wellspring-bench-",
+          [](const fs::path& path, const std::string& reason) {
+            fail(ErrorKind::runtime,
+                 {path.string() + ": cannot create this folder", reason, "set TMPDIR"});
+          }};
+}
 
 /// Waves of colour with some noise. At this quality a file has 0.2 bytes per value.
 Bytes picture(int number) {
@@ -100,7 +87,7 @@ void bench_jpeg(Report& report, const Filter& filter) {
   const std::string reading =
       fmt::format("JPEG {0}x{0}, reading and decoding, one thread", kPhotoSide);
   if (!filter.matches(decoding) && !filter.matches(reading)) return;
-  const ScratchFolder folder;
+  const ScratchFolder folder = scratch_folder();
   fs::create_directories(folder.path() / "images");
   std::vector<Bytes> files;
   for (int i = 0; i < kImages; ++i) {
@@ -142,7 +129,7 @@ void bench_npy(Report& report, const Filter& filter) {
                                    {"npy in host memory " + shape, CacheMedium::ram},
                                    {"npy in /dev/shm " + shape, CacheMedium::shm}};
   if (std::ranges::none_of(cases, [&](const Case& c) { return filter.matches(c.name); })) return;
-  const ScratchFolder folder;
+  const ScratchFolder folder = scratch_folder();
   Bytes all;
   for (int i = 0; i < kImages; ++i) {
     const Bytes pixels = picture(i);

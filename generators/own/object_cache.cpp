@@ -13,8 +13,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
 #include <fcntl.h>
 #include <sstream>
 #include <string_view>
@@ -199,23 +197,6 @@ std::string key_of(const fs::path& header, const Target& target) {
   return header.stem().string() + "-" + hash;
 }
 
-/// A new folder below `parent`, removed at the end.
-class ScratchFolder {
- public:
-  explicit ScratchFolder(const fs::path& parent) : path_((parent / "compile-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr) refuse_cache(path_, std::strerror(errno));
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ~ScratchFolder() {
-    std::error_code ignored;  // evict() removes it later
-    fs::remove_all(path_, ignored);
-  }
-  fs::path path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 }  // namespace
 
 std::string hash_of_sources(const std::vector<std::string>& hashes) {
@@ -235,11 +216,6 @@ ObjectCache::ObjectCache(fs::path folder, std::uintmax_t most_bytes)
   open_folder();
 }
 
-ObjectCache::~ObjectCache() {
-  std::error_code ignored;
-  if (temporary_) fs::remove_all(folder_, ignored);
-}
-
 void ObjectCache::open_folder() {
   std::error_code failed;
   if (!folder_.empty()) {
@@ -251,10 +227,8 @@ void ObjectCache::open_folder() {
     // A read-only folder can contain prepared entries.
     if (fs::is_directory(folder_, failed)) return;
   }
-  std::string made = (fs::temp_directory_path() / "wellspring-XXXXXX").string();
-  if (::mkdtemp(made.data()) == nullptr) refuse_cache(made, std::strerror(errno));
-  folder_ = made;
-  temporary_ = true;
+  temporary_.emplace(fs::temp_directory_path() / "wellspring-", refuse_cache);
+  folder_ = temporary_->path();
 }
 
 std::optional<CompiledObject> ObjectCache::get(const fs::path& header, const Target& target,
@@ -293,7 +267,7 @@ std::optional<CompiledObject> ObjectCache::get(const fs::path& header, const Tar
 CompiledObject ObjectCache::compile(const fs::path& header, const Toolchain& toolchain,
                                     const fs::path& object) {
   const std::vector<fs::path> folders = search_folders(header);
-  const ScratchFolder scratch(folder_);
+  const ScratchFolder scratch(folder_ / "compile-", refuse_cache);
   Description entry;
   entry.compiler = toolchain.version();
   const auto add = [&](const fs::path& file) {

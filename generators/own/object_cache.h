@@ -11,6 +11,7 @@
 // PREFIX/bin/wellspring. If the user's folder has no entry, they are used with any compiler.
 #pragma once
 
+#include "core/io/scratch_folder.h"
 #include "generators/own/compile.h"
 
 #include <cstdint>
@@ -50,7 +51,6 @@ class ObjectCache {
   ObjectCache();
   /// Entries are in `folder`/generators.
   explicit ObjectCache(std::filesystem::path folder, std::uintmax_t most_bytes = kMostBytes);
-  ~ObjectCache();  ///< removes a temporary folder
   ObjectCache(const ObjectCache&) = delete;
   ObjectCache& operator=(const ObjectCache&) = delete;
 
@@ -70,7 +70,7 @@ class ObjectCache {
 
   std::filesystem::path folder_;
   std::uintmax_t most_bytes_;
-  bool temporary_ = false;
+  std::optional<ScratchFolder> temporary_;
 };
 
 }  // namespace wellspring::own

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/error.h"
+#include "tests/support/temporary_folder.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +17,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <unistd.h>
 
 namespace wellspring::fuzz {
 
@@ -27,32 +27,16 @@ inline std::string_view text_of(Input input) {
 }
 
 /// A folder for input files, in TMPDIR.
-class InputFolder {
+class InputFolder : public test::TemporaryFolder {
  public:
-  InputFolder() {
-    std::string name = std::filesystem::temp_directory_path() / "wellspring-fuzz-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create folder " + name);
-    path_ = name;
-  }
-  ~InputFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  InputFolder(const InputFolder&) = delete;
-  InputFolder& operator=(const InputFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
   /// Writes the input to a file in this folder.
   std::filesystem::path write(const std::string& name, std::string_view bytes) const {
-    const std::filesystem::path file = path_ / name;
+    const std::filesystem::path file = *this / name;
     std::ofstream stream(file, std::ios::binary | std::ios::trunc);
     if (!stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size())).flush())
       throw std::runtime_error("cannot write " + file.string());
     return file;
   }
-
- private:
-  std::filesystem::path path_;
 };
 
 /// Ends the fuzzer if a promise of the parser is broken.

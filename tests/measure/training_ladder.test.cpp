@@ -13,7 +13,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -325,11 +324,9 @@ TEST(PageCache, TellsBytesOfStorageFromBytesOfMemory) {
   EXPECT_NE(kept_by_page_cache({.calls = 0, .storage = 0}), "");
   const std::filesystem::path memory = "/dev/shm";  // never on storage
   if (!std::filesystem::is_directory(memory) || !bytes_read()) return;
-  std::string pattern = memory / "wellspring-XXXXXX";
-  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-  write_bytes(std::filesystem::path(pattern) / "a", Bytes(5000));
-  const ReadingRates rates = reading_rates(files_below(pattern));
-  std::filesystem::remove_all(pattern);
+  const TemporaryFolder folder(memory);
+  write_bytes(folder / "a", Bytes(5000));
+  const ReadingRates rates = reading_rates(files_below(folder.path()));
   EXPECT_FALSE(rates.cold);
   expect_parts(rates.not_cold, {"the page cache kept the files"});
 }
