@@ -1,26 +1,17 @@
 #include "generators/own/kernel_library.h"
 
+#include "core/text/demangled.h"
 #include "kernels/runtime/cuda_check.h"
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <cxxabi.h>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <vector>
 
 namespace wellspring::own {
 namespace {
-
-std::string demangled(const char* name) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
-  return status == 0 ? text.get() : name;
-}
 
 #if WELLSPRING_CUDA && !WELLSPRING_CUDA_STAND_IN
 using NamedKernels = std::map<std::string, cudaKernel_t>;  ///< by mangled name

@@ -2,13 +2,13 @@
 
 #if WELLSPRING_CUPTI
 
+#include "core/text/demangled.h"
+
 #include <chrono>
 #include <cstdlib>
 #include <cupti_activity.h>
 #include <cupti_version.h>
-#include <cxxabi.h>
 #include <dlfcn.h>
-#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -46,14 +46,6 @@ Recording& recording() {
   return instance;
 }
 
-std::string demangled(const char* name) {
-  if (name == nullptr) return "";
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);
-  return status == 0 ? text.get() : name;
-}
-
 std::string copy_name(std::uint8_t kind) {
   switch (kind) {
     case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD:
@@ -88,7 +80,8 @@ void deliver(const CUpti_Activity& record, const std::function<void(const Device
   switch (record.kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
       const auto& kernel = reinterpret_cast<const CUpti_ActivityKernel10&>(record);
-      DeviceActivity made = common(kernel, DeviceActivity::Kind::kernel, demangled(kernel.name));
+      const std::string name = kernel.name == nullptr ? "" : demangled(kernel.name);
+      DeviceActivity made = common(kernel, DeviceActivity::Kind::kernel, name);
       made.grid = {kernel.gridX, kernel.gridY, kernel.gridZ};
       made.block = {kernel.blockX, kernel.blockY, kernel.blockZ};
       made.registers = kernel.registersPerThread;

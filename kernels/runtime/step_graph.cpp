@@ -1,13 +1,12 @@
 #include "kernels/runtime/step_graph.h"
 
 #include "core/error.h"
+#include "core/text/demangled.h"
 #include "kernels/runtime/cuda_check.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <cxxabi.h>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
@@ -101,13 +100,6 @@ NodeKind copy_kind(cudaGraphNode_t node) {
   if (to_device) return NodeKind::host_to_device;
   if (from_device) return NodeKind::device_to_host;
   return NodeKind::host;  // host to host
-}
-
-std::string demangled(const char* name) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
-  return status == 0 ? text.get() : name;
 }
 
 GraphNode kernel_node(cudaGraphNode_t node) {

@@ -1,24 +1,18 @@
 #include "tests/cuda_stand_in/sass/kernels.h"
 
+#include "core/text/demangled.h"
+
 #include <cstdlib>
-#include <cxxabi.h>
 #include <fstream>
 #include <stdexcept>
 
 namespace wellspring::sass {
 namespace {
 
-std::string demangled(const std::string& name) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
-  return status == 0 ? text.get() : std::string();
-}
-
 /// "wellspring::MapBlock<F>" of "void wellspring::cuda::run_map<F>(wellspring::MapBlock<F>)"; ""
 /// for other functions.
 std::string block_of(const std::string& mangled_kernel) {
-  const std::string text = demangled(mangled_kernel);
+  const std::string text = demangled(mangled_kernel.c_str());
   for (const char* const block : {"(wellspring::MapBlock<", "(wellspring::LeagueBlock<"}) {
     const std::size_t begin = text.find(block);
     if (begin != text.npos) return text.substr(begin + 1, text.size() - begin - 2);
