@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 namespace wellspring {
 
 std::array<BatchColumn, kBatchColumns> columns_of(const BatchView& view) {
@@ -36,6 +38,14 @@ BatchView with_columns(BatchView view, const std::array<BatchColumn, kBatchColum
   return view;
 }
 
+void expect_countable(const std::string& what, std::int64_t values, const std::string& advice) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (values > kMost)
+    fail(ErrorKind::config,
+         {fmt::format("{} has {} values per sample", what, values),
+          fmt::format("the limit is {}, because kernels count values in 32 bits", kMost), advice});
+}
+
 void BatchColumns::plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
                         const SampleLayout& layout, DType dtype, MemorySpace space) {
   plan_with(layout, dtype, rows, [&]<class T>(T, const char* name, std::size_t n, Persistence) {
@@ -54,12 +64,8 @@ void BatchColumns::plan_state(MemoryPlan& memory, const std::string& group, std:
 template <class Reserve>
 void BatchColumns::plan_with(const SampleLayout& layout, DType dtype, std::int64_t rows,
                              Reserve reserve) {
-  if (layout.elements() > kMostSampleValues)
-    fail(
-        ErrorKind::config,
-        {fmt::format("{} has {} values per sample", to_string(layout), layout.elements()),
-         fmt::format("the limit is {}, because kernels count values in 32 bits", kMostSampleValues),
-         "use a smaller size, or fewer channels or items"});
+  expect_countable(to_string(layout), layout.elements(),
+                   "use a smaller size, or fewer channels or items");
   empty_ = BatchView{};
   empty_.size = rows;
   empty_.layout = layout;

@@ -10,7 +10,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 
 namespace wellspring {
@@ -34,15 +33,15 @@ BatchView with_columns(BatchView view, const std::array<BatchColumn, kBatchColum
 /// For example "image 32x32x3", "event of 2 features", "set of up to 30 items of 4 features".
 std::string to_string(const SampleLayout& layout);
 
-/// Largest number of values of a sample, and of a layer's output for a sample: kernels count them
-/// in 32 bits.
-inline constexpr std::int64_t kMostSampleValues = std::numeric_limits<std::int32_t>::max();
+/// Refuses more values of a sample, or of a layer's output for a sample, than kernels can count.
+/// Error (config): "WHAT has N values per sample".
+void expect_countable(const std::string& what, std::int64_t values, const std::string& advice);
 
 /// The memory of one batch.
 class BatchColumns {
  public:
-  /// Reserves every column of `layout`, and the overflow counts for sets. Error (config): a sample
-  /// has more than kMostSampleValues values.
+  /// Reserves every column of `layout`, and the overflow counts for sets. Error (config): see
+  /// expect_countable().
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
             const SampleLayout& layout, DType dtype, MemorySpace space = MemorySpace::device);
   /// Like plan(), but reserves device state: the batch of a training step is compared and restored

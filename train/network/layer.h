@@ -142,8 +142,8 @@ class Layer {
   virtual void backward(const LayerRun& run) = 0;
 };
 
-/// Makes the layer of the planner's node. Errors: as in planning its operation; config if its output
-/// has more than kMostSampleValues values per sample (kernels/batch/batch_columns.h).
+/// Makes the layer of the planner's node. Errors: as in planning its operation, and of
+/// expect_countable() (kernels/batch/batch_columns.h) for its output.
 std::unique_ptr<Layer> make_layer(LayerPlanner& planner);
 
 // One per operation, in train/network/layers/.

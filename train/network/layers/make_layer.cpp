@@ -1,4 +1,3 @@
-#include "core/error.h"
 #include "kernels/batch/batch_columns.h"
 #include "train/network/layer.h"
 
@@ -62,15 +61,10 @@ void LayerPlanner::buffer(const std::string& layer, const std::string& name, std
 
 std::unique_ptr<Layer> make_layer(LayerPlanner& planner) {
   const Node& node = planner.node();
-  const std::int64_t values = node.output.shape.elements();
-  if (values > kMostSampleValues)
-    fail(
-        ErrorKind::config,
-        {fmt::format("the output of layer '{}' has {} values per sample", node.name, values),
-         fmt::format("the limit is {}, because kernels count values in 32 bits", kMostSampleValues),
-         "use smaller images or fewer channels"});
+  expect_countable(fmt::format("the output of layer '{}'", node.name), node.output.shape.elements(),
+                   "use smaller images or fewer channels");
   return std::visit([&](const auto& operation) { return plan_layer(operation, planner); },
-                    planner.node().operation);
+                    node.operation);
 }
 
 }  // namespace wellspring
