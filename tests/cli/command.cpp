@@ -67,6 +67,15 @@ std::string Process::errors() const {
   return slurp(files_ / "err");
 }
 
+bool Process::wait_until(const std::function<bool()>& reached) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (running() && std::chrono::steady_clock::now() < end) {
+    if (reached()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return false;
+}
+
 Outcome Process::wait(std::chrono::seconds limit) {
   const auto end = std::chrono::steady_clock::now() + limit;
   while (running()) {

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,8 @@ class Process {
   Outcome wait(std::chrono::seconds limit = std::chrono::seconds(240));
   bool running();
   std::string errors() const;  ///< standard error so far
+  /// Waits up to a minute until `reached` is true; false if it is not, or if the process ends first.
+  bool wait_until(const std::function<bool()>& reached);
 
  private:
   void reap(int options);  ///< wait4 with `options`

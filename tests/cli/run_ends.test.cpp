@@ -7,12 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <signal.h>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace wellspring::test {
@@ -158,16 +156,6 @@ TEST_F(TrainExit, RefusesFoldersWithOtherFiles) {
   EXPECT_EQ(train({"out=job"}).exit_code, 0);
 }
 
-/// Waits until the run has created its folder, which it does before it reads its data.
-bool made_its_folder(Process& process, const fs::path& folder) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (process.running() && std::chrono::steady_clock::now() < end) {
-    if (fs::exists(folder / ".lock")) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return false;
-}
-
 // Decoding 3000 links to the same image takes about a minute on one core.
 TEST_F(TrainExit, StopsAtASignalWhileDecodingImages) {
   const int side = 1024;
@@ -179,7 +167,8 @@ TEST_F(TrainExit, StopsAtASignalWhileDecodingImages) {
   Process process({wellspring_path(), "train", "small.yaml", "eval.sources=[]",
                    "data.sources=[{name: files, kind: files, path: images, resize: 8}]"},
                   folder_.path());
-  ASSERT_TRUE(made_its_folder(process, run_folder()));
+  // The run creates its folder before it reads its data.
+  ASSERT_TRUE(process.wait_until([&] { return fs::exists(run_folder() / ".lock"); }));
   process.send(SIGTERM);
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.exit_code, 75) << outcome.err;

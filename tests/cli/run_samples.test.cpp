@@ -9,11 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <signal.h>
 #include <string>
-#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -413,8 +411,7 @@ TEST_F(RunSamples, KeepsTheOldFileOnAFullDisk) {
 /// Waits until the command is writing its file, which gets its name only when it is complete.
 bool writes_its_file(Process& process, const TemporaryFolder& folder) {
   const fs::path descriptors = "/proc/" + std::to_string(process.id()) + "/fd";
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (process.running() && std::chrono::steady_clock::now() < end) {
+  return process.wait_until([&] {
     std::error_code gone;  // the command may end in the meantime
     for (fs::directory_iterator entry(descriptors, gone), last; !gone && entry != last;
          entry.increment(gone)) {
@@ -423,9 +420,8 @@ bool writes_its_file(Process& process, const TemporaryFolder& folder) {
         continue;
       if (fs::file_size(entry->path(), gone) > 0 && !gone) return true;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return false;
+    return false;
+  });
 }
 
 TEST_F(RunSamples, LeavesNothingAfterASignal) {

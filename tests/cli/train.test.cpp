@@ -154,12 +154,7 @@ TEST_F(Train, GivesEqualWeightsInEveryGraphMode) {
 
 /// Waits until the run has written its first metrics; false when it ends first.
 bool started(Process& process, const fs::path& metrics) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (process.running() && std::chrono::steady_clock::now() < end) {
-    if (fs::exists(metrics) && fs::file_size(metrics) > 0) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return false;
+  return process.wait_until([&] { return fs::exists(metrics) && fs::file_size(metrics) > 0; });
 }
 
 TEST_F(Train, ResumesToTheSameWeightsAfterASignal) {

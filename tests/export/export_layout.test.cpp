@@ -5,6 +5,7 @@
 #include "core/io/hdf5.h"
 #include "core/io/npy.h"
 #include "export/export.h"
+#include "tests/sources/files/hdf5_testing.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/temporary_folder.h"
 
@@ -28,15 +29,6 @@ void export_to(const fs::path& path, const std::string& generator, const Setting
   GeneratorReader feed(make_generator(generator, 8, settings), {3, 10, count},
                        {Device::cpu(), 7, 1});
   export_samples(feed, path, {layout, {}});
-}
-
-/// All numbers of an array as doubles, which is exact for f32 and for integers below 2^53.
-std::vector<double> values(const fs::path& path, const std::string& name) {
-  const Hdf5File file(path);
-  const Hdf5Array array = file.array(name);
-  std::vector<double> all(static_cast<std::size_t>(array.shape()[0] * array.row_elements()));
-  if (!all.empty()) array.read(0, array.shape()[0], all.data());
-  return all;
 }
 
 std::vector<double> npz_values(const fs::path& path, const std::string& name) {
@@ -67,7 +59,7 @@ TEST(ExportLayout, WritesTheSameColumnsAsNpz) {
     for (const std::string& name : members) {
       if (name == "metadata") continue;
       EXPECT_EQ(file.array(name).shape(), read_npz(folder / "a.npz", name).spec.shape) << name;
-      EXPECT_EQ(values(folder / "a.hdf5", name), npz_values(folder / "a.npz", name)) << name;
+      EXPECT_EQ(hdf5_values(folder / "a.hdf5", name), npz_values(folder / "a.npz", name)) << name;
     }
     const auto about = nlohmann::json::parse(file.text("metadata"));
     EXPECT_EQ(about.at("generator"), generator);
@@ -92,7 +84,8 @@ TEST(ExportLayout, CompressesHdf5Arrays) {
       EXPECT_EQ(Hdf5File(folder / "packed.h5").names(), plain.names());
       for (const std::string& name : plain.names()) {
         if (name == "metadata") continue;
-        EXPECT_EQ(values(folder / "packed.h5", name), values(folder / "plain.h5", name)) << name;
+        EXPECT_EQ(hdf5_values(folder / "packed.h5", name), hdf5_values(folder / "plain.h5", name))
+            << name;
       }
     }
     if (generator == "calo_gflash") {  // many voxels are 0
@@ -115,8 +108,8 @@ TEST(ExportLayout, WritesCaloChallengeShowersInMev) {
     const double mev = unit == "MeV" ? 1 : 1000;
     const std::vector<double> x = npz_values(folder / "a.npz", "x"),
                               latents = npz_values(folder / "a.npz", "latents"),
-                              showers = values(folder / "a.h5", "showers"),
-                              energies = values(folder / "a.h5", "incident_energies");
+                              showers = hdf5_values(folder / "a.h5", "showers"),
+                              energies = hdf5_values(folder / "a.h5", "incident_energies");
     const Hdf5File file(folder / "a.h5");
     EXPECT_EQ(file.array("incident_energies").shape(), (std::vector<std::int64_t>{23, 1}));
     EXPECT_EQ(file.array("showers").shape(), read_npz(folder / "a.npz", "x").spec.shape);
@@ -126,7 +119,7 @@ TEST(ExportLayout, WritesCaloChallengeShowersInMev) {
       ASSERT_EQ(showers[i], double{static_cast<float>(x[i] * mev)}) << i;
     for (std::size_t i = 0; i < energies.size(); ++i)
       ASSERT_EQ(energies[i], latents[i * latents.size() / 23] * mev);
-    EXPECT_EQ(values(folder / "a.h5", "latents"), latents) << "truth must be exported, too";
+    EXPECT_EQ(hdf5_values(folder / "a.h5", "latents"), latents) << "truth must be exported, too";
     EXPECT_FALSE(file.has("x"));
   }
 }
@@ -218,8 +211,8 @@ TEST(ExportLayout, WritesJetNetJets) {
   const test::TemporaryFolder folder;
   export_to(folder / "a.h5", "ginkgo", {});
   export_to(folder / "a.npz", "ginkgo", {});
-  const std::vector<double> particles = values(folder / "a.h5", "particle_features"),
-                            jets = values(folder / "a.h5", "jet_features"),
+  const std::vector<double> particles = hdf5_values(folder / "a.h5", "particle_features"),
+                            jets = hdf5_values(folder / "a.h5", "jet_features"),
                             x = npz_values(folder / "a.npz", "x"),
                             offsets = npz_values(folder / "a.npz", "offsets"),
                             globals = npz_values(folder / "a.npz", "globals");
@@ -276,8 +269,8 @@ TEST(ExportLayout, ChoosesTheJetLayoutOnlyForSets) {
   export_to(folder / "a.npz", "lund_shower", {{"preset", "jetnet30"}});
   const Hdf5File file(folder / "a.h5");
   EXPECT_EQ(file.array("particle_features").shape(), (std::vector<std::int64_t>{23, 30, 4}));
-  const std::vector<double> particles = values(folder / "a.h5", "particle_features"),
-                            jets = values(folder / "a.h5", "jet_features"),
+  const std::vector<double> particles = hdf5_values(folder / "a.h5", "particle_features"),
+                            jets = hdf5_values(folder / "a.h5", "jet_features"),
                             latents = npz_values(folder / "a.npz", "latents"),
                             offsets = npz_values(folder / "a.npz", "offsets");
   const std::size_t width = latents.size() / 23;
@@ -311,16 +304,16 @@ TEST(ExportLayout, WritesIceCubePulsesSortedByTime) {
   const std::vector<double> x = npz_values(folder / "a.npz", "x"),
                             offsets = npz_values(folder / "a.npz", "offsets"),
                             latents = npz_values(folder / "a.npz", "latents"),
-                            time = values(folder / "a.h5", "time"),
-                            sensor = values(folder / "a.h5", "sensor_id"),
-                            charge = values(folder / "a.h5", "charge"),
-                            auxiliary = values(folder / "a.h5", "auxiliary"),
-                            first = values(folder / "a.h5", "first_pulse_index"),
-                            last = values(folder / "a.h5", "last_pulse_index"),
-                            event = values(folder / "a.h5", "event_id"),
-                            azimuth = values(folder / "a.h5", "azimuth"),
-                            zenith = values(folder / "a.h5", "zenith"),
-                            geometry = values(folder / "a.h5", "sensor_geometry");
+                            time = hdf5_values(folder / "a.h5", "time"),
+                            sensor = hdf5_values(folder / "a.h5", "sensor_id"),
+                            charge = hdf5_values(folder / "a.h5", "charge"),
+                            auxiliary = hdf5_values(folder / "a.h5", "auxiliary"),
+                            first = hdf5_values(folder / "a.h5", "first_pulse_index"),
+                            last = hdf5_values(folder / "a.h5", "last_pulse_index"),
+                            event = hdf5_values(folder / "a.h5", "event_id"),
+                            azimuth = hdf5_values(folder / "a.h5", "azimuth"),
+                            zenith = hdf5_values(folder / "a.h5", "zenith"),
+                            geometry = hdf5_values(folder / "a.h5", "sensor_geometry");
   const Hdf5File file(folder / "a.h5");
   EXPECT_EQ(file.array("sensor_geometry").shape(), (std::vector<std::int64_t>{12 * 60, 3}));
   EXPECT_EQ(file.array("time").text_attribute("units"), "ns");
@@ -419,7 +412,7 @@ TEST(ExportLayout, DoesNotDependOnTheBatch) {
   for (const std::int64_t batch : {1, 7, 64}) {
     GeneratorReader feed(make_generator("ginkgo", 1), {3, 0, 23}, {Device::cpu(), batch, 1});
     export_samples(feed, folder / "a.h5", {"columns", {}});
-    const std::vector<double> x = values(folder / "a.h5", "x");
+    const std::vector<double> x = hdf5_values(folder / "a.h5", "x");
     if (batch == 1) first = x;
     EXPECT_EQ(x, first) << batch;
   }

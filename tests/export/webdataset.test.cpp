@@ -55,15 +55,6 @@ std::map<std::string, std::string> members_of(const fs::path& folder) {
   return members;
 }
 
-/// All files of a folder except the lock.
-std::map<std::string, std::string> files_of(const fs::path& folder) {
-  std::map<std::string, std::string> files;
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.path().filename() != ".lock")
-      files[entry.path().filename().string()] = slurp(entry.path());
-  return files;
-}
-
 nlohmann::json index_of(const fs::path& folder) {
   return nlohmann::json::parse(slurp(folder / "index.json"));
 }

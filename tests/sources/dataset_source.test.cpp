@@ -28,9 +28,8 @@ Trace device_trace(const SourceSpec& spec, Device device, Steps steps, int times
                    const std::string& yaml) {
   constexpr auto kBatches = static_cast<std::size_t>(FileRun::kSteps);
   MemoryPlan memory(device);
-  Mixture mixture(3);
+  Mixture mixture = file_mixture(spec, true, yaml);
   Stream stream(device, 1);
-  add_sources(mixture, spec, true, yaml);
   mixture.plan(memory, FileRun::kBatch, FileRun::kSteps);
   constexpr auto kRows = static_cast<std::size_t>(FileRun::kBatch);
   const std::size_t values = kRows * static_cast<std::size_t>(mixture.layout().elements());

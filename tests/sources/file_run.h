@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace wellspring::test {
@@ -43,30 +44,28 @@ inline SourceSpec with_storage(SourceSpec spec, Storage storage, int threads = 2
 }
 
 /// A source of files, alone or mixed with an endless source.
-inline void add_sources(Mixture& mixture, const SourceSpec& spec, bool mixed,
-                        const std::string& yaml = "") {
+inline Mixture file_mixture(const SourceSpec& spec, bool mixed, const std::string& yaml = "") {
+  Mixture mixture(3);
   SourceContext context;
   context.seed = 5;
   context.training = augmentations_of(yaml);
   mixture.add(make_source(spec, context), {});
-  if (!mixed) return;
+  if (!mixed) return mixture;
   const SampleShape shape = mixture.source(0).layout().shape();
   mixture.add(std::make_unique<FakeSource>("fake", FakeSource::Traits{.shape = shape}), {});
   mixture.set_schedule({{0, {0, 1}}, {0.2, {0, 1}}, {0.6, {0.7, 0.3}}, {1, {1, 0}}});
+  return mixture;
 }
 
-/// A loaded mixture with a batch to emit into.
-struct FileRun {
-  static constexpr std::int64_t kBatch = 8;
-  static constexpr std::uint64_t kSteps = 30;
-
-  FileRun(const SourceSpec& spec, bool mixed, const std::string& yaml = "") {
-    add_sources(mixture, spec, mixed, yaml);
-    mixture.plan(memory, kBatch, kSteps);
+/// A loaded mixture that emits a share of each batch.
+struct MixtureRun {
+  MixtureRun(Mixture sources, const Share& share, std::uint64_t steps)
+      : mixture(std::move(sources)) {
+    mixture.plan(memory, share, steps);
     state = memory.reserve<StepState>("state", "step", 1);
     memory.commit();
     mixture.load(stream);
-    batch = std::make_unique<HostBatch>(kBatch, mixture.layout());
+    batch = std::make_unique<HostBatch>(share.rows, mixture.layout());
   }
 
   void step(std::uint64_t number) {
@@ -75,13 +74,23 @@ struct FileRun {
     mixture.emit(stream, state.data(), batch->view());
     mixture.after_step(stream, number);
   }
-  const Dataset& data() const { return *mixture.source(0).rows(); }
 
   MemoryPlan memory{Device::cpu()};  // outlives the threads that fill it
-  Mixture mixture{3};
+  Mixture mixture;
   Stream stream{Device::cpu(), 1};
   Planned<StepState> state;
   std::unique_ptr<HostBatch> batch;
+};
+
+/// The mixture of file_mixture().
+struct FileRun : MixtureRun {
+  static constexpr std::int64_t kBatch = 8;
+  static constexpr std::uint64_t kSteps = 30;
+
+  FileRun(const SourceSpec& spec, bool mixed, const std::string& yaml = "")
+      : MixtureRun(file_mixture(spec, mixed, yaml), Share::whole(kBatch), kSteps) {}
+
+  const Dataset& data() const { return *mixture.source(0).rows(); }
 };
 
 /// Pixels and labels of all steps, batch by batch.

@@ -74,13 +74,6 @@ class Packed : public DatasetFiles {
     DatasetReader feed(request, 0, {});
     return export_samples(feed, out, options);
   }
-  static std::map<std::string, std::string> files_of(const fs::path& folder) {
-    std::map<std::string, std::string> files;
-    for (const auto& entry : fs::directory_iterator(folder))
-      if (entry.path().filename() != ".lock")
-        files[entry.path().filename().string()] = slurp(entry.path());
-    return files;
-  }
   /// Members of the first tar shard, by name.
   static std::map<std::string, std::string> members_of(const fs::path& folder) {
     std::map<std::string, std::string> members;

@@ -4,12 +4,9 @@
 #include "kernels/ops/ops.h"
 #include "kernels/ops/training.h"
 #include "kernels/runtime/step_graph.h"
-#include "sources/mixture.h"
-#include "sources/source_spec.h"
-#include "tests/support/augmentation.h"
+#include "tests/sources/file_run.h"
 #include "tests/support/dataset_fixtures.h"
 #include "tests/support/error_testing.h"
-#include "tests/support/host_batch.h"
 #include "tests/support/rank_group.h"
 
 #include <gtest/gtest.h>
@@ -80,29 +77,6 @@ class Shares : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-/// A mixture that emits one share, with its batch.
-struct RankRun {
-  RankRun(Mixture sources, const Share& share) : mixture(std::move(sources)) {
-    mixture.plan(memory, share, kSteps);
-    state = memory.reserve<StepState>("state", "step", 1);
-    memory.commit();
-    mixture.load(stream);
-    batch = std::make_unique<HostBatch>(share.rows, mixture.layout());
-  }
-  void step(std::uint64_t number) {
-    state.data()->step = number;
-    mixture.before_step(stream, number);
-    mixture.emit(stream, state.data(), batch->view());
-    mixture.after_step(stream, number);
-  }
-
-  MemoryPlan memory{Device::cpu()};  // outlives the threads that fill it
-  Mixture mixture;
-  Stream stream{Device::cpu(), 1};
-  Planned<StepState> state;
-  std::unique_ptr<HostBatch> batch;
-};
-
 /// Compares every column with rows [first, first + part.size) of `whole`, byte by byte.
 void expect_rows(const HostBatch& part, const HostBatch& whole, std::int64_t first) {
   const auto rows = columns_of(part.view()), all = columns_of(whole.view());
@@ -126,18 +100,18 @@ TEST_F(Shares, MatchTheRowsOfASingleRank) {
   for (const std::uint64_t s : {7, 8, 8, 9, 18, 19, 20, 21, 21, 30, 3}) steps.push_back(s);
   for (const Storage storage : {Storage::resident, Storage::streamed}) {
     for (const bool mixed : {false, true}) {
-      RankRun whole(mixture(storage, mixed), Share::whole(kBatch));
+      MixtureRun whole(mixture(storage, mixed), Share::whole(kBatch), kSteps);
       for (const int ranks : {2, 3, 4}) {
-        std::vector<std::unique_ptr<RankRun>> runs;
+        std::vector<std::unique_ptr<MixtureRun>> runs;
         for (int rank = 0; rank < ranks; ++rank) {
-          runs.push_back(
-              std::make_unique<RankRun>(mixture(storage, mixed), share_of(kBatch, rank, ranks)));
+          runs.push_back(std::make_unique<MixtureRun>(mixture(storage, mixed),
+                                                      share_of(kBatch, rank, ranks), kSteps));
         }
         for (const std::uint64_t step : steps) {
           SCOPED_TRACE(testing::Message() << ranks << " ranks, step " << step);
           whole.step(step);
           for (int rank = 0; rank < ranks; ++rank) {
-            RankRun& run = *runs[static_cast<std::size_t>(rank)];
+            MixtureRun& run = *runs[static_cast<std::size_t>(rank)];
             run.step(step);
             expect_rows(*run.batch, *whole.batch, rank * kBatch / ranks);
           }
@@ -182,7 +156,7 @@ std::vector<ops::HeadSlice> heads_of(const Mixture& mixture, const Share& share)
 /// alone.
 Gradients learn(Mixture sources, Communicator& ranks, const std::vector<float>& logits = {}) {
   const Share share = share_of(kBatch, ranks);
-  RankRun run(std::move(sources), share);
+  MixtureRun run(std::move(sources), share, kSteps);
   const std::vector<ops::HeadSlice> heads = heads_of(run.mixture, share);
   const auto in = static_cast<std::size_t>(run.mixture.layout().elements());
   const auto out = static_cast<std::size_t>(heads.front().width);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -37,6 +38,15 @@ class TemporaryFolder : public ScratchFolder {
 inline std::string slurp(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// Contents of all files of a folder except its lock, by name.
+inline std::map<std::string, std::string> files_of(const std::filesystem::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().filename() != ".lock")
+      files[entry.path().filename().string()] = slurp(entry.path());
+  return files;
 }
 
 inline void spill(const std::filesystem::path& path, const std::string& bytes) {

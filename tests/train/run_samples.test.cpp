@@ -8,6 +8,7 @@
 #include "export/digest.h"
 #include "export/export.h"
 #include "sources/source.h"
+#include "tests/sources/files/hdf5_testing.h"
 #include "tests/support/dataset_fixtures.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/temporary_folder.h"
@@ -418,15 +419,6 @@ TEST_F(RunSamplesTest, PrintsTheFileRowsOfStoredSamples) {
   EXPECT_EQ(made.longest_location(), 0u);
 }
 
-/// The array of an HDF5 file, as doubles.
-std::vector<double> numbers(const std::filesystem::path& path, const std::string& name) {
-  const Hdf5File file(path);
-  const Hdf5Array array = file.array(name);
-  std::vector<double> all(static_cast<std::size_t>(array.shape()[0] * array.row_elements()));
-  if (!all.empty()) array.read(0, array.shape()[0], all.data());
-  return all;
-}
-
 TEST_F(RunSamplesTest, WritesAGeneratorInItsCommunityFormat) {
   const std::vector<std::string> telescope = {
       "data.sources.0.generator=nu_telescope",
@@ -441,7 +433,9 @@ TEST_F(RunSamplesTest, WritesAGeneratorInItsCommunityFormat) {
   export_samples(alone, folder_ / "alone.h5");
   for (const char* name : {"event_id", "first_pulse_index", "last_pulse_index", "azimuth", "zenith",
                            "sensor_geometry", "time", "sensor_id", "charge", "auxiliary"})
-    EXPECT_EQ(numbers(folder_ / "run.h5", name), numbers(folder_ / "alone.h5", name)) << name;
+    EXPECT_EQ(test::hdf5_values(folder_ / "run.h5", name),
+              test::hdf5_values(folder_ / "alone.h5", name))
+        << name;
 
   const auto refused = [&](const std::vector<std::string>& overrides, const std::string& layout) {
     RunSamples other(config(kSets, overrides), {Split::train, 0, 9});

@@ -34,6 +34,15 @@ Hdf5Writer::Array add(Hdf5Writer& file, const std::string& name, ElementType typ
   return array;
 }
 
+/// All numbers of an array as doubles, which is exact for f32 and for integers below 2^53.
+inline std::vector<double> hdf5_values(const std::filesystem::path& path, const std::string& name) {
+  const Hdf5File file(path);
+  const Hdf5Array array = file.array(name);
+  std::vector<double> all(static_cast<std::size_t>(array.shape()[0] * array.row_elements()));
+  if (!all.empty()) array.read(0, array.shape()[0], all.data());
+  return all;
+}
+
 /// Files in a temporary folder, opened as data sets.
 class DatasetFiles : public ::testing::Test {
  protected:
