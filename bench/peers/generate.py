@@ -14,13 +14,13 @@ import json
 import math
 import os
 import pathlib
-import statistics
 import subprocess
 import tempfile
 import time
 
 import numpy
 import shapes
+from rates import summary
 
 
 def of_arrays(xp, batch, side, uniform, labels, at):
@@ -148,11 +148,6 @@ def our_rate(program, batch, side):
                         "--device", "cpu", "--repeats", "6", "--json", file.name],
                        check=True, stdout=subprocess.DEVNULL)  # fmt: skip
         return json.load(file)["rows"][0]["rate"]
-
-
-def summary(rates):
-    return {"images_per_second": round(statistics.median(rates), 1), "lowest": round(min(rates), 1),
-            "highest": round(max(rates), 1)}  # fmt: skip
 
 
 def main():

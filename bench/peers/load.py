@@ -27,6 +27,7 @@ import torch
 import torchvision
 import webdataset
 from PIL import Image
+from rates import ratio, reason, summary
 from torchvision.transforms import functional
 
 try:
@@ -133,11 +134,6 @@ def our_rate(program, config, seconds):
     return json.loads(output)[0]["samples_per_second"]
 
 
-def summary(rates):
-    return {"images_per_second": round(statistics.median(rates), 1), "lowest": round(min(rates), 1),
-            "highest": round(max(rates), 1)}  # fmt: skip
-
-
 def compare(arguments, folder):
     sets = torch_sets(folder)
     processors = len(os.sched_getaffinity(0))
@@ -163,17 +159,17 @@ train: {{batch: {arguments.batch}, steps: 1000000}}
                 try:
                     dalis.append(dali_rate(folder, arguments.batch, arguments.seconds))
                 except Exception as error:  # one of many rows: the others go on
-                    dali_failed = (str(error).strip() or type(error).__name__).splitlines()[0]
+                    dali_failed = reason(error)
         best = max(workers, key=lambda count: statistics.median(theirs[count]))
         rows.append({
             "format": name, "wellspring": summary(ours), "pytorch": {"workers": best, **summary(theirs[best])},
-            "ratio": round(statistics.median(a / b for a, b in zip(ours, theirs[best])), 2),
+            "ratio": ratio(ours, theirs[best]),
         })  # fmt: skip
         if dali_failed:
             rows[-1]["dali_failed"] = dali_failed
         elif dalis:
             rows[-1]["dali"] = {"version": dali.__version__, **summary(dalis)}
-            rows[-1]["dali"]["ratio"] = round(statistics.median(a / b for a, b in zip(ours, dalis)), 2)
+            rows[-1]["dali"]["ratio"] = ratio(ours, dalis)
     return rows
 
 

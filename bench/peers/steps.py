@@ -22,6 +22,7 @@ import tempfile
 import time
 
 import torch
+from rates import ratio, reason, summary
 from torch_step import make_step
 
 # Network of torch_step.py: model here, image side, batch.
@@ -68,12 +69,7 @@ def compiled_or_why(network, batch, side, bf16, threads):
         step()
         return step, ""
     except Exception as error:  # the compiler, or what it does not support
-        return None, (str(error).strip() or type(error).__name__).splitlines()[0]
-
-
-def summary(rates):
-    return {"images_per_second": round(statistics.median(rates), 1), "lowest": round(min(rates), 1),
-            "highest": round(max(rates), 1)}  # fmt: skip
+        return None, reason(error)
 
 
 def compare(arguments, network, precision, folder):
@@ -112,7 +108,7 @@ train: {{batch: {batch}, steps: 1000000, clip: 0}}
         "wellspring": summary(ours), "pytorch": {**best, **summary(theirs)},
         "eager": {"threads": threads, **summary(eager[threads])},
         "compiled": {"threads": compiled_threads, **summary(compiled)} if compiled else {"why": why},
-        "ratio": round(statistics.median(a / b for a, b in zip(ours, theirs)), 2),
+        "ratio": ratio(ours, theirs),
     }  # fmt: skip
 
 

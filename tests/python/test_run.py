@@ -16,9 +16,7 @@ import numpy as np
 
 import wellspring as ws
 
-from test_generator import bytes_of
-
-PROGRAM = os.environ["WELLSPRING_PROGRAM"]
+from test_generator import bytes_of, run
 
 CONFIG = {
     "seed": 3,
@@ -55,12 +53,9 @@ class Folder(unittest.TestCase):
         self.file = self.folder / "config.yaml"
         self.file.write_text(json.dumps(CONFIG))  # JSON is YAML
 
-    def run_program(self, *arguments):
-        return subprocess.run([PROGRAM, *arguments], check=True, capture_output=True, text=True).stdout
-
     def exported(self, *arguments):
         out = self.folder / "samples.npz"
-        self.run_program("export", *map(str, arguments), "--out", str(out))
+        run("export", *map(str, arguments), "--out", str(out))
         with np.load(out) as arrays:
             return dict(arrays)
 
@@ -188,7 +183,7 @@ class Training(Folder):
         weights = ws.load(final["folder"])
         self.assertEqual(sum(array.size for array in weights.values()), reports[0]["parameters"])
         self.assertTrue(all(np.isfinite(array).all() for array in weights.values()))
-        self.run_program("train", str(self.file), f"out={self.folder / 'program'}")
+        run("train", str(self.file), f"out={self.folder / 'program'}")
         for name, array in ws.load(self.folder / "program").items():
             np.testing.assert_array_equal(array, weights[name])
 
@@ -294,7 +289,7 @@ class Statistics(Folder):
              {"count": 200, "size": 16, "seed": 2, "classes": 3}),
             (str(self.file), ["--split", "eval", "train.batch=8"], {"split": "eval", "overrides": "train.batch=8"}),
         ):
-            self.run_program("stats", what, *words, "--out", str(stored))
+            run("stats", what, *words, "--out", str(stored))
             self.assertEqual(ws.stats(what, **arguments), json.loads(stored.read_text()))
 
     def test_describe_the_samples(self):
@@ -399,7 +394,7 @@ class FilesAndPictures(Folder):
     def test_preview_is_a_png_file(self):
         picture = ws.preview("shapes", count=4, size=16)
         self.assertEqual(picture._repr_png_(), picture.png)
-        self.run_program("preview", "shapes", "--count", "4", "--size", "16", "--out", str(self.folder / "program.png"))
+        run("preview", "shapes", "--count", "4", "--size", "16", "--out", str(self.folder / "program.png"))
         picture.save(self.folder / "python.png")
         self.assertEqual((self.folder / "python.png").read_bytes(), (self.folder / "program.png").read_bytes())
         self.assertEqual(ws.preview(CONFIG, count=4).png[:4], b"\x89PNG")

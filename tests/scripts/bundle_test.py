@@ -10,20 +10,13 @@ import subprocess
 import sys
 import tempfile
 
+from support import output
+
 # Libraries of the target machine: the C library and, for a bundle without them, NVIDIA's libraries.
 SYSTEM = re.compile(
     r"^(linux-vdso|ld-linux[-\w]*|libc|libm|libmvec|libdl|librt|libpthread|libresolv|libcudnn\w*)"
     r"\.so"
 )
-
-
-def output(*command, **options):
-    result = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, check=False, **options
-    )
-    if result.returncode != 0:
-        sys.exit(f"{command} failed:\n{result.stdout}{result.stderr}")
-    return result.stdout
 
 
 def main():

@@ -1,26 +1,15 @@
 """scripts/device-tests must find the tests that need a GPU, in sources of every form."""
 
-import importlib.machinery
-import importlib.util
-import pathlib
 import subprocess
 import sys
 import unittest
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/device-tests"
-
-
-def load():
-    loader = importlib.machinery.SourceFileLoader("device_tests", str(SCRIPT))
-    spec = importlib.util.spec_from_loader("device_tests", loader)
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
+from support import SCRIPTS, load_script
 
 
 class DeviceTests(unittest.TestCase):
     def found(self, text, *headers):
-        module = load()
+        module = load_script("device-tests")
         fixtures = module.device_fixtures([text, *headers])
         return [f"{suite}.{name}" for suite, name in module.device_tests(text, fixtures)]
 
@@ -64,7 +53,7 @@ TEST(Conv2d, Refuses) {}
 
     def test_the_project_has_some(self):
         listing = subprocess.run(
-            [sys.executable, SCRIPT], capture_output=True, text=True, check=True
+            [sys.executable, SCRIPTS / "device-tests"], capture_output=True, text=True, check=True
         ).stdout
         self.assertIn("kernels StepGraph.CapturesTheSameCensusAndResultOnCuda\n", listing)
         # This test's source is in a folder that has no test program of its own.

@@ -5,17 +5,15 @@ the member. scripts/check-layers must report a misspelt member that no form requ
     forms_test.py COMPILER
 """
 
-import importlib.machinery
-import importlib.util
 import pathlib
 import subprocess
 import sys
 import unittest
 
+from support import load_script
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LOADER = importlib.machinery.SourceFileLoader("check_layers", str(ROOT / "scripts/check-layers"))
-CHECK = importlib.util.module_from_spec(importlib.util.spec_from_loader("check_layers", LOADER))
-LOADER.exec_module(CHECK)
+CHECK = load_script("check-layers")
 
 CANVAS = """
 #include "kernels/emission/emitter.h"

@@ -13,6 +13,8 @@ import sys
 import sysconfig
 import tempfile
 
+from support import output
+
 SKIPPED = 77
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 # Runs a command in another root. The loader finds a program's location through /proc, which is unmounted together with
@@ -22,15 +24,6 @@ LIMIT = 40 << 20
 # Commands that bin/wellspring-env and the shell scripts in the archive may call.
 PROGRAMS = ("bash", "env", "awk", "dirname", "tr")
 NVIDIA = re.compile(r"lib(cudnn|cublasLt|curand|nvrtc|cupti)[\w.-]*\.so")
-
-
-def output(*command, **options):
-    result = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, check=False, **options
-    )
-    if result.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))} failed:\n{result.stdout}{result.stderr}")
-    return result.stdout
 
 
 def libraries_of(program):

@@ -7,17 +7,11 @@ import json
 import os
 import pathlib
 import shlex
-import subprocess
 import sys
 import tempfile
 from unittest import mock
 
-
-def output(*command):
-    result = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
-    if result.returncode != 0:
-        sys.exit(f"{command} failed:\n{result.stdout}{result.stderr}")
-    return result.stdout
+from support import output
 
 
 def by_pkg_config(source, prefix, program):

@@ -1,28 +1,20 @@
 """scripts/issue-slots must choose the right sources, keep its counts, and report every outcome of a test."""
 
-import importlib.machinery
-import importlib.util
 import pathlib
 import sys
 import tempfile
 import unittest
 
-SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+from support import SCRIPTS, load_script
+
 sys.path.insert(0, str(SCRIPTS))
 sys.dont_write_bytecode = True
 import listing_tests  # noqa: E402
 
 
-def load():
-    loader = importlib.machinery.SourceFileLoader("issue_slots", str(SCRIPTS / "issue-slots"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("issue_slots", loader))
-    loader.exec_module(module)
-    return module
-
-
 class IssueSlots(unittest.TestCase):
     def setUp(self):
-        self.script = load()
+        self.script = load_script("issue-slots")
 
     def test_finds_the_folders_of_a_source(self):
         root = self.script.ROOT

@@ -6,13 +6,13 @@ the safetensors library are read directly, also in half precision. Skipped (77) 
 Usage: torch_weights_test.py [--full] SOURCE_FOLDER WELLSPRING
 --full also exchanges networks of the libraries at full width and depth; it needs torchvision, timm and 3 GB of memory.
 """
-import importlib.machinery
-import importlib.util
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
+
+from support import load_script
 
 try:
     import numpy as np
@@ -35,13 +35,6 @@ eval: {samples: 16, sources: [{of: a}]}
 model: {name: resnet18, stem: cifar}
 train: {batch: 4, steps: 2, log_every: 1, checkpoint_every: 2}
 """
-
-
-def load_script(path):
-    loader = importlib.machinery.SourceFileLoader("torch_weights", str(path))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("torch_weights", loader))
-    loader.exec_module(module)
-    return module
 
 
 def run(*command):
@@ -103,7 +96,7 @@ def disturb(network):
 
 def check_exchange(script, wellspring, folder, network, settings, what):
     """Trains here, loads the weights into `network`, changes them there, and evaluates them here."""
-    module = load_script(script)
+    module = load_script("torch-weights")
     config = folder / "config.yaml"
     out = folder / what.replace(" ", "-")
     run(wellspring, "train", config, *settings, f"out={out}")
@@ -182,7 +175,7 @@ def exchanged():
 
 
 def check_exchanges(script, wellspring, folder, full):
-    check_exchange(script, wellspring, folder, load_script(script).ResNet18("cifar", 4), [], "resnet18")
+    check_exchange(script, wellspring, folder, load_script("torch-weights").ResNet18("cifar", 4), [], "resnet18")
     for what, (network, settings) in (exchanged() | (full_size() if full else {})).items():
         check_exchange(script, wellspring, folder, network, settings, what)
 
@@ -205,7 +198,7 @@ def networks():
 def check_libraries(script, wellspring, folder):
     imagenet = (folder / "config.yaml", "model.stem=imagenet", "data.size=64")
     samples = held_out(wellspring, imagenet[0], folder, *imagenet[1:])
-    found = networks() or {"script": load_script(script).ResNet18("imagenet", 4)}
+    found = networks() or {"script": load_script("torch-weights").ResNet18("imagenet", 4)}
     for library, network in found.items():
         disturb(network)
         torch.save({"state_dict": network.state_dict()}, folder / "weights.pth")
