@@ -14,19 +14,30 @@ constexpr auto kIssueSlots = std::to_array<IssueSlots>({
 #include "bench/issue_slots.inc"
 });
 
-}  // namespace
+struct GpuSpeed {
+  std::string name;
+  int multiprocessors = 0;
+  double clock = 0;  ///< maximum, Hz
 
-std::span<const IssueSlots> issue_slots() {
-  return kIssueSlots;
-}
+  double warp_instructions() const { return 4. * multiprocessors * clock; }  ///< per second
+};
 
+/// NVIDIA H200 SXM as published: 132 multiprocessors, 1.98 GHz at most (from 67 TFLOP/s of f32: two
+/// per lane and cycle), and 4.8 TB/s (NVIDIA H200 Tensor Core GPU, datasheet).
 GpuSpeed h200() {
   return {"NVIDIA H200", 132, 1.98e9};
 }
+constexpr double kH200Bytes = 4.8e12;  ///< bytes read or written per second
 
 GpuSpeed speed_of(Device gpu) {
   const DeviceDescription description = describe(gpu);
   return {description.name, description.multiprocessors, description.clock};
+}
+
+}  // namespace
+
+std::span<const IssueSlots> issue_slots() {
+  return kIssueSlots;
 }
 
 std::optional<GpuCeilings> gpu_ceilings(std::string_view generator, std::string_view what, int side,

@@ -25,19 +25,6 @@ struct IssueSlots {
 /// All counts, for compute capability 9.0.
 std::span<const IssueSlots> issue_slots();
 
-struct GpuSpeed {
-  std::string name;
-  int multiprocessors = 0;
-  double clock = 0;  ///< maximum, Hz
-
-  double warp_instructions() const { return 4. * multiprocessors * clock; }  ///< per second
-};
-/// NVIDIA H200 SXM as published: 132 multiprocessors, 1.98 GHz at most (from 67 TFLOP/s of f32: two
-/// per lane and cycle), and 4.8 TB/s (NVIDIA H200 Tensor Core GPU, datasheet).
-GpuSpeed h200();
-inline constexpr double kH200Bytes = 4.8e12;  ///< bytes read or written per second
-GpuSpeed speed_of(Device gpu);
-
 struct GpuCeilings {
   std::string gpu;               ///< "NVIDIA H200"
   bool is_here = false;          ///< true for the GPU of the measurement

@@ -28,6 +28,21 @@ double samples_per_step(const RunConfig& config, int source) {
   return samples * weights[static_cast<std::size_t>(source)] / sum;
 }
 
+/// True if the weights of the sources are constant.
+bool has_constant_weights(const DataConfig& data) {
+  return std::ranges::all_of(data.schedule, [&](const SchedulePoint& point) {
+    return point.weights == data.schedule.front().weights;
+  });
+}
+
+/// The limit that has ended a run with this progress: out_of_patience, out_of_time or nullopt.
+std::optional<RunStatus> limit_reached(const RunConfig& config, const RunProgress& progress) {
+  const auto patience = static_cast<std::uint64_t>(config.train.patience);
+  if (patience > 0 && progress.since_best >= patience) return RunStatus::out_of_patience;
+  if (progress.training_seconds >= config.train.max_seconds()) return RunStatus::out_of_time;
+  return std::nullopt;
+}
+
 }  // namespace
 
 void settle_epochs(RunConfig& config, const Mixture& mixture, std::vector<std::string>& notes) {
@@ -65,25 +80,12 @@ void settle_epochs(RunConfig& config, const Mixture& mixture, std::vector<std::s
   notes.push_back(fmt::format("{}: {}", note, counted(config.train.steps, "step")));
 }
 
-bool has_constant_weights(const DataConfig& data) {
-  return std::ranges::all_of(data.schedule, [&](const SchedulePoint& point) {
-    return point.weights == data.schedule.front().weights;
-  });
-}
-
 bool may_be_longer(const RunConfig& config) {
   RunConfig longer = config;
   longer.train.steps *= 2;
   return has_constant_weights(config.data) &&
          ops::same_rates(learning_rate_schedule(config), learning_rate_schedule(longer),
                          static_cast<std::uint64_t>(config.train.steps));
-}
-
-std::optional<RunStatus> limit_reached(const RunConfig& config, const RunProgress& progress) {
-  const auto patience = static_cast<std::uint64_t>(config.train.patience);
-  if (patience > 0 && progress.since_best >= patience) return RunStatus::out_of_patience;
-  if (progress.training_seconds >= config.train.max_seconds()) return RunStatus::out_of_time;
-  return std::nullopt;
 }
 
 std::string higher_limit(const RunConfig& config, RunStatus limit, double training_seconds) {

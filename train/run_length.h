@@ -3,13 +3,11 @@
 #pragma once
 
 #include "sources/mixture.h"
-#include "train/checkpoint/checkpoint_header.h"
 #include "train/config/run_config.h"
 #include "train/metrics/observer.h"
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,13 +18,9 @@ namespace wellspring {
 /// nothing if steps are given. Error (config): no data set, or weights that change during the run.
 void settle_epochs(RunConfig& config, const Mixture& mixture, std::vector<std::string>& notes);
 
-/// True if the weights of the sources are constant.
-bool has_constant_weights(const DataConfig& data);
 /// True if a longer run would have the same learning rates and source weights at these steps.
 bool may_be_longer(const RunConfig& config);
 
-/// The limit that has ended a run with this progress: out_of_patience, out_of_time or nullopt.
-std::optional<RunStatus> limit_reached(const RunConfig& config, const RunProgress& progress);
 /// A setting with a higher value of the limit that ended a run after this training time, such as
 /// "train.patience=8".
 std::string higher_limit(const RunConfig& config, RunStatus limit, double training_seconds);

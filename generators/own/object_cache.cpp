@@ -178,6 +178,11 @@ CompiledObject as_object(const Description& entry, const fs::path& object, const
   return result;
 }
 
+/// Folder of the entries that come with the program; it may be missing.
+fs::path prepared_folder() {
+  return (this_binary().parent_path() / "../share/wellspring/generators").lexically_normal();
+}
+
 /// The valid entry that comes with the program, if there is one.
 std::optional<CompiledObject> find_prepared(const fs::path& name, const fs::path& header) {
   const fs::path object = prepared_folder() / name;
@@ -203,10 +208,6 @@ std::string hash_of_sources(const std::vector<std::string>& hashes) {
   Sha256 hash;
   for (const std::string& of_file : hashes) hash.update(bytes_of(of_file));
   return hash.hex();
-}
-
-fs::path prepared_folder() {
-  return (this_binary().parent_path() / "../share/wellspring/generators").lexically_normal();
 }
 
 ObjectCache::ObjectCache() : ObjectCache(TableCache().folder()) {}

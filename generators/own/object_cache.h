@@ -35,12 +35,10 @@ struct CompiledObject {
 
 /// Hash of a header from the SHA-256 of its sources.
 std::string hash_of_sources(const std::vector<std::string>& hashes);
-/// Folder of the entries that come with the program; it may be missing.
-std::filesystem::path prepared_folder();
 
 enum class MayCompile : std::uint8_t { no, yes };
 
-/// Copies an entry into a folder, which can become the prepared_folder() of other machines.
+/// Copies an entry into a folder, which can hold the prepared entries of other machines.
 CompiledObject copy_entry(const CompiledObject& object, const std::filesystem::path& folder);
 
 class ObjectCache {

@@ -62,7 +62,7 @@ struct CompiledHeader {
 struct CompileOptions {
   OwnCheck check = OwnCheck::run;  ///< trust: records the header as checked
   std::string arch;                ///< also for GPUs of this architecture ("sm_90"); "": CPUs only
-  /// Folder that also gets the entries, for a program elsewhere (own::prepared_folder); "": none.
+  /// Folder that also gets the entries, prepared for a program elsewhere; "": none.
   std::filesystem::path into;
 };
 /// Compiles and checks a header, or finds it in the cache. Returns the object for `arch`, if given.
