@@ -5,7 +5,7 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/io/files.h"
-#include "core/text/number.h"
+#include "core/text/parse.h"
 #include "core/text/text.h"
 
 #include <fmt/format.h>

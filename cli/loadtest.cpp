@@ -6,7 +6,7 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/signals.h"
-#include "core/text/number.h"
+#include "core/text/parse.h"
 #include "core/text/text.h"
 #include "kernels/runtime/threads.h"
 #include "measure/load_test.h"

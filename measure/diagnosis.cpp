@@ -1,5 +1,7 @@
 #include "measure/diagnosis.h"
 
+#include "core/text/parse.h"
+
 #include <algorithm>
 
 namespace wellspring {
@@ -69,16 +71,11 @@ Diagnosis diagnose(const Ladder& ladder) {
 }
 
 std::vector<std::string> stages_of(std::string text) {
-  std::vector<std::string> stages;
   for (const std::string separator : {", ", " and "})
     for (std::size_t at = 0; (at = text.find(separator, at)) != std::string::npos;)
       text.replace(at, separator.size(), "\n");
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    stages.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return stages;
+  const std::vector<std::string_view> stages = split(text, '\n');
+  return {stages.begin(), stages.end()};
 }
 
 bool Counterfactual::tests(const Cause& cause) const {

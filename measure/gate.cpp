@@ -1,7 +1,7 @@
 #include "measure/gate.h"
 
 #include "core/error.h"
-#include "core/text/number.h"
+#include "core/text/parse.h"
 #include "core/text/text.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "sources/data_config.h"
 
-#include "core/text/number.h"
+#include "core/text/parse.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "generators/generator.h"

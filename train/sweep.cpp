@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "core/io/files.h"
 #include "core/text/measured_text.h"
-#include "core/text/number.h"
+#include "core/text/parse.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "train/metrics/metrics_log.h"

@@ -4,6 +4,7 @@
 #include "core/config/yaml_documents.h"
 #include "core/config/yaml_reason.h"
 #include "core/error.h"
+#include "core/text/parse.h"
 #include "core/text/text.h"
 
 #include <fmt/format.h>
@@ -215,9 +216,8 @@ std::string apply_override(Pointer& root, const std::string& text) {
     fail_override(beginning(key), fmt::format("the key has more than {} parts", kMaxDepth));
   }
   Pointer* slot = &root;
-  for (std::size_t begin = 0; begin <= key.size();) {
-    const std::size_t end = std::min(key.find('.', begin), key.size());
-    const std::string step(trim(std::string_view(key).substr(begin, end - begin)));
+  for (const std::string_view part : split(key, '.')) {
+    const std::string step(trim(part));
     if (step.empty()) fail_override(text, "the key has an empty part");
     if (step.ends_with(']')) {
       std::string instead = key;
@@ -228,7 +228,6 @@ std::string apply_override(Pointer& root, const std::string& text) {
                                fmt::format("write {}={}", instead, text.substr(equals + 1))});
     }
     slot = &child_slot(**slot, step, text);
-    begin = end + 1;
   }
   *slot = override_value(text.substr(equals + 1), (*slot)->path);
   return (*slot)->path;

@@ -1,6 +1,7 @@
 #include "core/config/config_values.h"
 
 #include "core/config/config.h"
+#include "core/text/parse.h"
 #include "core/text/text.h"
 
 #include <fmt/format.h>
@@ -75,14 +76,9 @@ void ConfigWriter::fact(const std::string& name, std::string yaml) {
 }
 
 void ConfigWriter::lines(const std::string& yaml) {
-  for (std::size_t begin = 0; begin < yaml.size();) {
-    const std::size_t end = std::min(yaml.find('\n', begin), yaml.size());
-    const std::string line = yaml.substr(begin, end - begin);
-    if (const std::size_t colon = line.find(": "); colon != std::string::npos) {
-      value(line.substr(0, colon), line.substr(colon + 2));
-    }
-    begin = end + 1;
-  }
+  for (const std::string_view line : split(yaml, '\n'))
+    if (const std::size_t colon = line.find(": "); colon != std::string_view::npos)
+      value(std::string(line.substr(0, colon)), std::string(line.substr(colon + 2)));
 }
 
 void ConfigWriter::rows(std::span<const detail::BoundRow> rows, const void* values,

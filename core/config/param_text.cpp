@@ -2,7 +2,7 @@
 #include "core/config/params.h"
 #include "core/config/ranges.h"
 #include "core/error.h"
-#include "core/text/number.h"
+#include "core/text/parse.h"
 #include "core/text/text.h"
 
 #include <fmt/format.h>

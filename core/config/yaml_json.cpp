@@ -2,7 +2,7 @@
 
 #include "core/config/yaml_reason.h"
 #include "core/error.h"
-#include "core/text/number.h"
+#include "core/text/parse.h"
 
 #include <nlohmann/json.hpp>
 #include <yaml-cpp/yaml.h>

@@ -4,7 +4,7 @@
 #include "core/io/bytes.h"
 #include "core/io/files.h"
 #include "core/io/sha256.h"
-#include "core/text/number.h"
+#include "core/text/parse.h"
 #include "core/text/text.h"
 #include "generators/images/ifs_categories.h"
 

@@ -1,7 +1,7 @@
 #include "kernels/runtime/device.h"
 
 #include "core/error.h"
-#include "core/text/number.h"
+#include "core/text/parse.h"
 #include "kernels/runtime/cuda_check.h"
 #include "kernels/runtime/host_limits.h"
 
@@ -177,10 +177,7 @@ DeviceDescription describe_cpu() {
 namespace detail {
 
 bool architecture_in_build(std::string_view list, int capability) {
-  while (!list.empty()) {
-    const std::size_t space = std::min(list.find(' '), list.size());
-    const std::string_view entry = list.substr(0, space);
-    list.remove_prefix(std::min(space + 1, list.size()));
+  for (const std::string_view entry : split(list, ' ')) {
     int architecture = 0;
     const auto [end, error] =
         std::from_chars(entry.data(), entry.data() + entry.size(), architecture);

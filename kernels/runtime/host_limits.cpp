@@ -2,7 +2,7 @@
 // memory.high, cpu.max), "Memory Resource Controller" and "CFS Bandwidth Control" (version 1).
 #include "kernels/runtime/host_limits.h"
 
-#include "core/text/number.h"
+#include "core/text/parse.h"
 #include "core/text/text.h"
 
 #include <fmt/format.h>
@@ -28,12 +28,8 @@ std::vector<std::string> words_of(const std::string& text) {
 }
 
 bool list_holds(std::string_view list, std::string_view word) {
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    if (list.substr(0, comma) == word) return true;
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-  return false;
+  const std::vector<std::string_view> words = split(list, ',');
+  return std::ranges::find(words, word) != words.end();
 }
 
 /// Decodes escapes of paths in mountinfo: three octal digits per character, so "\040" is a space.

@@ -1,7 +1,7 @@
 #include "sources/datasets/row_view.h"
 
 #include "core/error.h"
-#include "core/text/number.h"
+#include "core/text/parse.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 

@@ -2,11 +2,11 @@
 
 #include "core/error.h"
 #include "core/io/files.h"
+#include "core/text/parse.h"
 #include "core/text/text.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 namespace wellspring {
@@ -15,10 +15,8 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path) {
   const std::string text = read_text(path);
   std::vector<std::string> names;
   std::set<std::string> seen;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string name(trim(std::string_view(text).substr(begin, end - begin)));
-    begin = end + 1;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::string name(trim(line));
     if (name.empty()) continue;
     if (!seen.insert(name).second) {
       fail(ErrorKind::data,

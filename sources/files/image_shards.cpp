@@ -1,6 +1,6 @@
 // The samples of a WebDataset: members of tar shards, grouped by name.
 #include "core/error.h"
-#include "core/text/number.h"
+#include "core/text/parse.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "sources/datasets/dataset.h"

@@ -1,7 +1,7 @@
 #include "sources/files/shard_names.h"
 
 #include "core/error.h"
-#include "core/text/number.h"
+#include "core/text/parse.h"
 #include "core/text/text.h"
 
 #include <fmt/format.h>
@@ -26,13 +26,8 @@ constexpr std::size_t kMostShards = 100'000;
 std::vector<std::string> choices(const std::string& inside, const std::string& pattern) {
   const std::size_t dots = inside.find("..");
   if (dots == std::string::npos) {
-    std::vector<std::string> names;
-    for (std::size_t begin = 0; begin <= inside.size();) {
-      const std::size_t end = std::min(inside.find(',', begin), inside.size());
-      names.push_back(inside.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    return names;
+    const std::vector<std::string_view> names = split(inside, ',');
+    return {names.begin(), names.end()};
   }
   const std::string from = inside.substr(0, dots);
   const auto first = parse_number<std::int64_t>(from);

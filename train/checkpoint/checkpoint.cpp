@@ -3,7 +3,7 @@
 #include "core/io/atomic_folder.h"
 #include "core/io/safetensors.h"
 #include "core/io/sha256.h"
-#include "core/text/number.h"
+#include "core/text/parse.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "core/version.h"

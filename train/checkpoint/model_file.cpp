@@ -4,7 +4,7 @@
 #include "core/io/file_kind.h"
 #include "core/io/files.h"
 #include "core/text/json_reason.h"
-#include "core/text/number.h"
+#include "core/text/parse.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

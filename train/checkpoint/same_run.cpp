@@ -2,7 +2,7 @@
 
 #include "core/config/config_values.h"
 #include "core/error.h"
-#include "core/text/number.h"
+#include "core/text/parse.h"
 #include "core/text/plural.h"
 #include "train/checkpoint/tensor_text.h"
 #include "train/optimizer/learning_rate.h"

@@ -1,7 +1,7 @@
 #include "train/ranks/launch.h"
 
 #include "core/error.h"
-#include "core/text/number.h"
+#include "core/text/parse.h"
 
 #include <fmt/format.h>
 
@@ -129,11 +129,8 @@ std::string first_node(const std::string& nodes) {
 }
 
 int tasks_of_node(const std::string& tasks, int index) {
-  std::size_t begin = 0;
   int left = index;
-  while (begin < tasks.size()) {
-    const std::size_t end = std::min(tasks.find(',', begin), tasks.size());
-    const std::string_view entry = std::string_view(tasks).substr(begin, end - begin);
+  for (const std::string_view entry : split(tasks, ',')) {
     const std::size_t times = entry.find("(x");
     const std::optional<int> count = parse_number<int>(entry.substr(0, times));
     const std::optional<int> repeats =
@@ -143,7 +140,6 @@ int tasks_of_node(const std::string& tasks, int index) {
     if (!count || !repeats) break;
     if (left < *repeats) return *count;
     left -= *repeats;
-    begin = end + 1;
   }
   fail(ErrorKind::config,
        {fmt::format("SLURM_STEP_TASKS_PER_NODE={} has no node {}", tasks, index)});
