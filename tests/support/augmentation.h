@@ -1,4 +1,4 @@
-// Makes augmentation plans from configuration text. Tests only; host only.
+// Makes augmentation plans from configuration text, and this text from a list. Tests only; host only.
 #pragma once
 
 #include "core/config/config.h"
@@ -15,6 +15,11 @@ inline Augmentations augmentations_of(const std::string& yaml) {
   read_augmentations(document.root(), values);
   document.finish();
   return values;
+}
+inline std::string yaml_of(const Augmentations& values) {
+  ConfigWriter writer;
+  write_augmentations(writer, values);
+  return config_yaml(writer.entries());
 }
 inline AugmentationPlan plan_of(const std::string& yaml, FrameSize source, FrameSize out) {
   return plan_augmentation(augmentations_of(yaml), source, out);

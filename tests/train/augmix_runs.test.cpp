@@ -48,12 +48,6 @@ TEST(AugMixRuns, AreReproducible) {
                                                                   "data.mix={mixup: 0.8}"}),
                                          more));
   };
-  const auto end_state = [](const RunConfig& run, const TrainerOptions& options) {
-    Listener listener;
-    Trainer trainer(run, listener, options);
-    trainer.run();
-    return trainer.state_bytes();
-  };
   const auto whole = end_state(config("whole", {"train.graph=on"}), quick());
   EXPECT_EQ(end_state(config("check", {"train.graph=check", "threads=2"}), quick()), whole);
   const ResumeChoice from{ResumeChoice::Kind::path, folder / "whole/checkpoints/step-4"};

@@ -23,13 +23,6 @@ const std::string kMaskedVit = "model={name: vit, patch: 4, width: 12, depth: 1,
 const Settings kMasked = {kMaskedVit, kPatchMask, kPatchHead, "data.size=[8, 16]",
                           "eval.sources=[]"};
 
-std::vector<std::uint8_t> end_state_of(const RunConfig& config, const TrainerOptions& options) {
-  Listener listener;
-  Trainer trainer(config, listener, options);
-  trainer.run();
-  return trainer.state_bytes();
-}
-
 TEST(MaskedPatchRuns, HideThePixelsFromTheNetworkOnlyWhereMasked) {
   const RunConfig config = small_run("unused", kMasked);
   RunContext context(single_rank(), 8, Device::cpu(), 1);
@@ -65,10 +58,10 @@ TEST(MaskedPatchRuns, LearnAndEndWithEqualBytes) {
     const auto config = [&](const char* out, const Settings& others) {
       return small_run(folder / out, with(with(kMasked, {precision}), others));
     };
-    const auto whole = end_state_of(config("whole", {"train.graph=on"}), quick());
-    EXPECT_EQ(end_state_of(config("check", {"train.graph=check", "threads=2"}), quick()), whole);
+    const auto whole = end_state(config("whole", {"train.graph=on"}), quick());
+    EXPECT_EQ(end_state(config("check", {"train.graph=check", "threads=2"}), quick()), whole);
     const ResumeChoice from{ResumeChoice::Kind::path, folder / "whole/checkpoints/step-10"};
-    EXPECT_EQ(end_state_of(config("resumed", {"train.graph=on"}), quick(from)), whole);
+    EXPECT_EQ(end_state(config("resumed", {"train.graph=on"}), quick(from)), whole);
   }
   const TemporaryFolder folder;
   Listener listener;

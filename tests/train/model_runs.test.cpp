@@ -24,14 +24,6 @@ std::vector<std::pair<ModelRun, std::string>> in_all_precisions(const std::vecto
   return all;
 }
 
-std::vector<std::uint8_t> end_of(const RunConfig& config, const TrainerOptions& options) {
-  Listener listener;
-  Trainer trainer(config, listener, options);
-  trainer.run();
-  EXPECT_TRUE(trainer.census().kernels == 0 || trainer.census().no_host_transfer());
-  return trainer.state_bytes();
-}
-
 TEST(ModelRuns, ShowAndStorePredictionsOfDenseLabels) {
   const TemporaryFolder folder;
   Listener listener;
@@ -59,13 +51,14 @@ TEST(ModelRuns, EndWithEqualBytesByGraphEagerlyAndResumed) {
     const auto config = [&, &settings = run.settings](const char* out, const Settings& others) {
       return small_run(folder / out, with(with(settings, {precision}), others));
     };
-    const std::vector<std::uint8_t> replayed = end_of(config("whole", {"train.graph=on"}), quick());
-    EXPECT_EQ(end_of(config("eager", {"train.graph=off"}), quick()), replayed);
-    EXPECT_EQ(end_of(config("check", {"train.graph=check"}), quick()), replayed);
+    const std::vector<std::uint8_t> replayed =
+        end_state(config("whole", {"train.graph=on"}), quick());
+    EXPECT_EQ(end_state(config("eager", {"train.graph=off"}), quick()), replayed);
+    EXPECT_EQ(end_state(config("check", {"train.graph=check"}), quick()), replayed);
     const ResumeChoice from{ResumeChoice::Kind::path, folder / "whole/checkpoints/step-10"};
-    EXPECT_EQ(end_of(config("resumed", {"train.graph=on"}), quick(from)), replayed);
-    EXPECT_EQ(end_of(config("recomputed", {"train.recompute_blocks=1", "train.graph=check"}),
-                     quick(from)),
+    EXPECT_EQ(end_state(config("resumed", {"train.graph=on"}), quick(from)), replayed);
+    EXPECT_EQ(end_state(config("recomputed", {"train.recompute_blocks=1", "train.graph=check"}),
+                        quick(from)),
               replayed);
   }
 }

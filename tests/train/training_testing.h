@@ -87,6 +87,15 @@ inline TrainerOptions quick(ResumeChoice resume = {}) {
   return options;
 }
 
+/// Runs to the end and returns the stored state. Steps must not transfer data from or to the host.
+inline std::vector<std::uint8_t> end_state(const RunConfig& config, const TrainerOptions& options) {
+  Listener listener;
+  Trainer trainer(config, listener, options);
+  trainer.run();
+  EXPECT_TRUE(trainer.census().kernels == 0 || trainer.census().no_host_transfer());
+  return trainer.state_bytes();
+}
+
 /// Compares the files of two runs' checkpoints after their last step, 30.
 inline void expect_same_checkpoints(const std::filesystem::path& run,
                                     const std::filesystem::path& other) {

@@ -233,15 +233,13 @@ TEST(SelfSupervisedRuns, EndWithEqualBytesForGraphsThreadsAndResumes) {
     const auto config = [&](const std::string& folder, const Settings& settings) {
       return small_run(folder, pretext(loss, with({"train.steps=12"}, settings)));
     };
-    Listener listener;
     const auto end_of = [&](const Settings& settings) {
-      Trainer trainer(config("unused", settings), listener, in_memory());
-      trainer.run();
-      return trainer.state_bytes();
+      return end_state(config("unused", settings), in_memory());
     };
     const std::vector<std::uint8_t> expected = end_of({"train.graph=off"});
     EXPECT_EQ(end_of({"train.graph=check"}), expected);
     EXPECT_EQ(end_of({"threads=3"}), expected);
+    Listener listener;
     const TemporaryFolder folder;
     {
       Trainer first(config(folder.path(), {"threads=2"}), listener, quick());

@@ -1,6 +1,7 @@
 #include "kernels/augment/augmentation_config.h"
 
 #include "core/error.h"
+#include "tests/support/augmentation.h"
 #include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
@@ -19,11 +20,7 @@ Augmentations read(const std::string& text) {
   return values;
 }
 
-std::string yaml_of(const Augmentations& values) {
-  ConfigWriter writer;
-  write_augmentations(writer, values);
-  return config_yaml(writer.entries());
-}
+using test::yaml_of;
 
 /// The message of the error that `text` causes.
 std::string refusal(const std::string& text) {

@@ -181,23 +181,17 @@ TEST(AugmentationPresets, AreListedWithTheirSource) {
   }
 }
 
-std::string group_yaml(const Augmentations& values) {
-  ConfigWriter writer;
-  write_augmentations(writer, values);
-  return config_yaml(writer.entries());
-}
-
 TEST(AugmentationGroups, RoundTripThroughYaml) {
   for (const std::string yaml :
        {"augment: [simclr]", "augment: [three_augment, noise: 0.1]",
         "augment:\n- flip_x: 1\n- apply: 0.5\n  of:\n  - one_of: [grey: 1, hue: 0.1]\n    weights: "
         "[1, 3]\n  - random_order: [brightness: 0.1, equalise: 1]\n  - noise: 0.1\n- blur\n"}) {
     const Augmentations values = test::augmentations_of(yaml);
-    const Augmentations again = test::augmentations_of(group_yaml(values));
-    EXPECT_EQ(group_yaml(again), group_yaml(values));
+    const Augmentations again = test::augmentations_of(test::yaml_of(values));
+    EXPECT_EQ(test::yaml_of(again), test::yaml_of(values));
     EXPECT_EQ(plan_augmentation(again, {32, 32}, {32, 32}),
               plan_augmentation(values, {32, 32}, {32, 32}))
-        << group_yaml(values);
+        << test::yaml_of(values);
     EXPECT_GT(again.groups.size(), 0u);
   }
 }
