@@ -38,7 +38,7 @@ class Process {
   Outcome wait(std::chrono::seconds limit = std::chrono::seconds(240));
   bool running();
   std::string errors() const;  ///< standard error so far
-  /// Waits up to a minute until `reached` is true; false if it is not, or if the process ends first.
+  /// Waits up to a minute until `reached` is true. False if it is not, or if the process ends.
   bool wait_until(const std::function<bool()>& reached);
 
  private:

@@ -1,4 +1,4 @@
-// Makes augmentation plans from configuration text, and this text from a list. Tests only; host only.
+// Augmentations from configuration text, their plans, and their text. Tests only; host only.
 #pragma once
 
 #include "core/config/config.h"

@@ -2,9 +2,6 @@
 // perceptron on the pooled vector concatenated with the global columns of the set.
 #include "train/models/model.h"
 
-#include <fmt/format.h>
-
-#include <string>
 #include <vector>
 
 namespace wellspring {
@@ -48,17 +45,6 @@ struct DeepSet {
     x = pooling == Pooling::mean ? tape.item_mean(x) : tape.item_sum(x);
     if (tape.has_globals()) x = tape.concatenate(x, tape.globals());
     tape.head(perceptron(tape, x, "set", widths), "head");
-  }
-
- private:
-  static Tensor perceptron(Tape& tape, Tensor x, const std::string& name,
-                           const std::vector<int>& widths) {
-    for (std::size_t i = 0; i < widths.size(); ++i) {
-      x = tape.relu(tape.dense(x, fmt::format("{}{}", name, i),
-                               {.width = widths[i], .weight = Init::he_normal}));
-      tape.begin_block();
-    }
-    return x;
   }
 };
 

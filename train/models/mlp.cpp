@@ -1,8 +1,6 @@
 // Multilayer perceptron: dense layers with ReLUs in between.
 #include "train/models/model.h"
 
-#include <fmt/format.h>
-
 namespace wellspring {
 namespace {
 
@@ -26,13 +24,7 @@ struct Mlp {
   void check() const {}
 
   void record(Tape& tape) const {
-    Tensor x = Tape::flatten(tape.input());
-    for (std::size_t i = 0; i < widths.size(); ++i) {
-      x = tape.relu(tape.dense(x, fmt::format("layer{}", i),
-                               {.width = widths[i], .weight = Init::he_normal}));
-      tape.begin_block();
-    }
-    tape.head(x, "head");
+    tape.head(perceptron(tape, Tape::flatten(tape.input()), "layer", widths), "head");
   }
 };
 

@@ -23,4 +23,13 @@ std::unique_ptr<Model> make_model(const std::string& name,
        {fmt::format("{}unknown model '{}'", place.prefix(), name), "", name_advice(name, known)});
 }
 
+Tensor perceptron(Tape& tape, Tensor x, const std::string& name, const std::vector<int>& widths) {
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    x = tape.relu(tape.dense(x, fmt::format("{}{}", name, i),
+                             {.width = widths[i], .weight = Init::he_normal}));
+    tape.begin_block();
+  }
+  return x;
+}
+
 }  // namespace wellspring

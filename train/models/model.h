@@ -50,6 +50,9 @@ std::unique_ptr<Model> make_model(const std::string& name,
                                   const std::vector<ParamSetting>& settings = {},
                                   const ConfigLocation& place = {});
 
+/// Dense layers "NAME0", "NAME1"... of these widths with ReLU. Each layer ends a block.
+Tensor perceptron(Tape& tape, Tensor x, const std::string& name, const std::vector<int>& widths);
+
 /// Makes a registry entry from `Params`, the struct of a model's parameters:
 ///
 ///     struct Mlp {

@@ -68,12 +68,7 @@ struct Transformer {
     x = tape.item_mean(x);
     if (tape.has_globals()) x = tape.concatenate(x, tape.globals());
     tape.begin_block();
-    for (std::size_t i = 0; i < widths.size(); ++i) {
-      x = tape.relu(
-          tape.dense(x, fmt::format("set{}", i), {.width = widths[i], .weight = Init::he_normal}));
-      tape.begin_block();
-    }
-    tape.head(x, "head");
+    tape.head(perceptron(tape, x, "set", widths), "head");
   }
 
  private:
