@@ -1,4 +1,4 @@
-"""Rates of the turns. Used by generate.py, load.py and steps.py."""
+"""Rates of the turns, and reasons of failures. Used by the scripts that measure."""
 
 import statistics
 

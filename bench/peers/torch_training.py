@@ -26,6 +26,7 @@ import generate
 import torch
 import torchvision
 from PIL import Image
+from rates import reason
 from torch import nn
 from torch_step import drawing
 from torchvision.transforms import functional
@@ -160,7 +161,7 @@ def measure(ways, turns, held_out, steps):
             except Exception as error:  # torch.compile needs a C++ compiler
                 if way[1] != COMPILED:
                     raise
-                absent[way[1]] = (str(error).strip() or type(error).__name__).splitlines()[0]
+                absent[way[1]] = reason(error)
         if turn == 0:
             loaders = [way for way in runs if way[1].startswith("DataLoader")]
             best = max(loaders, key=lambda way: runs[way][0]["images_per_second"])

@@ -268,7 +268,7 @@ std::optional<CompiledObject> ObjectCache::get(const fs::path& header, const Tar
 CompiledObject ObjectCache::compile(const fs::path& header, const Toolchain& toolchain,
                                     const fs::path& object) {
   const std::vector<fs::path> folders = search_folders(header);
-  const ScratchFolder scratch(folder_ / "compile-", refuse_cache);
+  const ScratchFolder scratch(folder_ / "compile-", refuse_cache);  // or evict() removes it later
   Description entry;
   entry.compiler = toolchain.version();
   const auto add = [&](const fs::path& file) {

@@ -74,7 +74,7 @@ class Lister {
     const std::string prefix = folder.empty() ? "" : folder + "/";
     for (const Entry& entry : entries) {
       stop_if_interrupted();
-      visit(types_ == EntryTypes::listed ? entry.type : kNoType, prefix + entry.name);
+      visit(types_ == EntryTypes::listed ? entry.type : DT_UNKNOWN, prefix + entry.name);
     }
     above_.pop_back();
   }
@@ -83,7 +83,6 @@ class Lister {
 
  private:
   static constexpr std::int64_t kEntriesPerReport = 1000;
-  static constexpr unsigned char kNoType = DT_UNKNOWN;
 
   void visit(unsigned char listed, std::string path) {
     if (listed == DT_REG) return listing_.files.push_back(std::move(path));

@@ -101,6 +101,18 @@ Outcome wellspring(std::vector<std::string> arguments, const std::filesystem::pa
   return Process(std::move(arguments), folder, environment).wait();
 }
 
+Outcome short_diagnosis(const std::vector<std::string>& arguments,
+                        const std::filesystem::path& folder) {
+  Outcome outcome;
+  for (const char* seconds : {"10", "100"}) {
+    std::vector<std::string> words = {"diagnose", "--seconds", seconds};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    outcome = wellspring(std::move(words), folder);
+    if (outcome.err.find("use at least --seconds") == std::string::npos) break;
+  }
+  return outcome;
+}
+
 std::vector<std::string> split_words(const std::string& command) {
   std::istringstream stream(command);
   return {std::istream_iterator<std::string>(stream), {}};

@@ -56,6 +56,10 @@ std::string wellspring_path();
 /// Runs `wellspring ARGUMENTS` in `folder` and waits.
 Outcome wellspring(std::vector<std::string> arguments, const std::filesystem::path& folder = {},
                    const Process::Environment& environment = {});
+/// `wellspring diagnose ARGUMENTS` for ten seconds or, if they are too few on a busy machine, for a
+/// hundred.
+Outcome short_diagnosis(const std::vector<std::string>& arguments,
+                        const std::filesystem::path& folder);
 /// The words of a command, split at spaces.
 std::vector<std::string> split_words(const std::string& command);
 /// Runs `bash -c TEXT`.

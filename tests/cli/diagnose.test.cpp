@@ -26,17 +26,6 @@ train: {batch: 8, steps: 100}
 class DiagnoseCommand : public testing::Test {
  protected:
   DiagnoseCommand() { std::ofstream(folder_.path() / "tiny.yaml") << kDiagnosedRun; }
-  /// Ten seconds are too few on a busy machine: then once more with a hundred.
-  Outcome measure(std::vector<std::string> more) const {
-    Outcome outcome;
-    for (const char* seconds : {"10", "100"}) {
-      std::vector<std::string> arguments = more;
-      arguments.insert(arguments.end(), {"--seconds", seconds});
-      outcome = diagnose(arguments);
-      if (outcome.err.find("use at least --seconds") == std::string::npos) break;
-    }
-    return outcome;
-  }
   Outcome diagnose(const std::vector<std::string>& more) const {
     std::vector<std::string> arguments = {"diagnose"};
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -47,8 +36,9 @@ class DiagnoseCommand : public testing::Test {
 
 TEST_F(DiagnoseCommand, PrintsAndWritesTheLadderAndFailsItsGate) {
   const Outcome outcome =
-      measure({"tiny.yaml", "train.batch=16", "--json", "a.json", "--html", "a.html", "--fail-if",
-               "share_of_ceiling < 0", "--fail-if", "wait >= 0%"});
+      short_diagnosis({"tiny.yaml", "train.batch=16", "--json", "a.json", "--html", "a.html",
+                       "--fail-if", "share_of_ceiling < 0", "--fail-if", "wait >= 0%"},
+                      folder_.path());
   EXPECT_EQ(outcome.exit_code, 5) << outcome.err;
   expect_parts(outcome.out, {"tiny", "16 samples per step", "resident batches", "as configured",
                              "data alone, no network", "input-bound", "memory copy",

@@ -69,9 +69,8 @@ TEST_F(Sweeps, StopWithCheckpoints) {
   Process process({wellspring_path(), "sweep", "small.yaml", "--out", "s", "train.steps=1000000"},
                   folder());
   const fs::path metrics = folder() / "s/run/metrics.jsonl";
-  while (process.running() &&
-         (!fs::exists(metrics) || slurp(metrics).find("\"step\"") == std::string::npos))
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  ASSERT_TRUE(process.wait_until(
+      [&] { return fs::exists(metrics) && slurp(metrics).find("\"step\"") != std::string::npos; }));
   process.send(SIGINT);
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.exit_code, 75);

@@ -207,8 +207,8 @@ TEST_F(Train, EndsAtOnceAfterASecondInterrupt) {
   Process process(large_steps(), folder());
   ASSERT_TRUE(started(process, folder() / "runs" / "small" / "metrics.jsonl"));
   process.send(SIGINT);
-  while (process.running() && process.errors().find("stopping after") == std::string::npos)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_TRUE(process.wait_until(
+      [&] { return process.errors().find("stopping after") != std::string::npos; }));
   // A stopped process makes no progress on its step.
   process.send(SIGSTOP);
   std::this_thread::sleep_for(SignalGuard::kOneInterrupt);
@@ -226,7 +226,7 @@ TEST_F(Train, WritesACheckpointWhenTimeoutInterruptsIt) {
   Process process(large_steps({"timeout", "-s", "INT", "600"}), folder());
   ASSERT_TRUE(started(process, folder() / "runs" / "small" / "metrics.jsonl"));
   process.send(SIGINT);           // timeout passes the signal on, as if the time had run out
-  ::kill(-process.id(), SIGINT);  // once more: the first two signals may arrive as one
+  ::kill(-process.id(), SIGINT);  // once more: signals may arrive as one
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.exit_code, 75) << outcome.out << outcome.err;
   EXPECT_EQ(outcome.err.find("aborted"), std::string::npos) << outcome.err;

@@ -5,10 +5,10 @@ import sys
 import tempfile
 import unittest
 
-from support import SCRIPTS, load_script
+sys.dont_write_bytecode = True
+from support import SCRIPTS, load_script  # noqa: E402
 
 sys.path.insert(0, str(SCRIPTS))
-sys.dont_write_bytecode = True
 import listing_tests  # noqa: E402
 
 

@@ -3,7 +3,6 @@
 #include "train/run_samples.h"
 
 #include "core/error.h"
-#include "core/io/hdf5.h"
 #include "core/io/npy.h"
 #include "export/digest.h"
 #include "export/export.h"

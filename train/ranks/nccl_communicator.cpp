@@ -59,9 +59,14 @@ void NcclCommunicator::all_reduce(Stream& stream, float* values, std::int64_t co
 /// Different versions may misunderstand each other; NCCL does not promise to notice.
 void NcclCommunicator::check_versions() {
   std::vector<double> versions(static_cast<std::size_t>(size()));
-  int own = 0;
-  check(nccl::functions().version(&own), "ncclGetVersion");
-  versions[static_cast<std::size_t>(rank())] = own;
+  try {
+    int own = 0;
+    check(nccl::functions().version(&own), "ncclGetVersion");
+    versions[static_cast<std::size_t>(rank())] = own;
+  } catch (const Error& error) {
+    host_.abandon(fmt::format("rank {} has failed: {}", rank(), error.what()));
+    throw;
+  }
   host_.all_reduce(versions);
   const auto other = std::ranges::find_if(versions, [&](double v) { return v != versions[0]; });
   if (other != versions.end())
