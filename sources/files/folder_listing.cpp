@@ -74,7 +74,8 @@ class Lister {
     const std::string prefix = folder.empty() ? "" : folder + "/";
     for (const Entry& entry : entries) {
       stop_if_interrupted();
-      visit(types_ == EntryTypes::listed ? entry.type : DT_UNKNOWN, prefix + entry.name);
+      visit(types_ == EntryTypes::listed ? entry.type : static_cast<unsigned char>(DT_UNKNOWN),
+            prefix + entry.name);
     }
     above_.pop_back();
   }
