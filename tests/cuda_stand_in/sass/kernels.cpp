@@ -34,10 +34,9 @@ Code& Kernels::find(const std::string& block) {
   if (mangled_.empty()) {
     for (const auto& [mangled, listing] : listings_) mangled_[block_of(mangled)] = mangled;
   }
-  const std::string type = demangled(block);
+  const std::string type = demangled(block.c_str());
   const auto found = mangled_.find(type);
-  if (found == mangled_.end() || type.empty())
-    throw std::runtime_error("no listing of a kernel for " + (type.empty() ? block : type));
+  if (found == mangled_.end()) throw std::runtime_error("no listing of a kernel for " + type);
   code = std::make_unique<Code>(type, listings_.at(found->second));
   if (const char* const ran = std::getenv("WELLSPRING_STAND_IN_RAN"))
     std::ofstream(ran, std::ios::app) << found->second << '\n';
