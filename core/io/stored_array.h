@@ -27,9 +27,9 @@ class StoredArray {
   /// An IDX file, which may be gzip-compressed in several members. Throws the data errors of
   /// core/io/idx.h; compressed data are checked when they are read.
   static std::shared_ptr<StoredArray> of_idx(std::shared_ptr<const InputFile> file);
-  /// A member of an archive. Throws the same errors, and one for a damaged archive. Reads a member
-  /// that is read in place once, for its checksum, and throws Interrupted after a signal; others
-  /// are checked when they are read.
+  /// A member of an archive. Throws the same errors, and one for a damaged archive. An uncompressed
+  /// member is read now, for its checksum; a signal stops this with Interrupted. A compressed member
+  /// is checked when it is read.
   StoredArray(std::shared_ptr<const InputFile> archive, const ZipEntry& entry);
   StoredArray(const StoredArray&) = delete;
   StoredArray& operator=(const StoredArray&) = delete;
