@@ -49,6 +49,17 @@ bool is_idx(const InputFile& file) {
   return begin == std::array<std::byte, 2>{};
 }
 
+std::string labels_next_to_idx(const std::filesystem::path& images) {
+  std::string name = images.filename().string();
+  if (name.ends_with(".gz")) name.resize(name.size() - 3);
+  const std::size_t what = name.find("images"), extents = name.find("idx3");
+  if (what == std::string::npos || extents == std::string::npos) return "";
+  name.replace(what, 6, "labels").replace(extents, 4, "idx1");
+  for (const std::string& found : {name, name + ".gz"})
+    if (std::filesystem::exists(images.parent_path() / found)) return found;
+  return "";
+}
+
 NpyHeader parse_idx_header(Bytes file, std::optional<std::uint64_t> size, const std::string& name) {
   constexpr std::size_t kMostExtents = 8;
   if (file.size() < 4 || byte_at(file, 0) != 0 || byte_at(file, 1) != 0)

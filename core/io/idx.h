@@ -6,6 +6,7 @@
 #include "core/io/npy_numbers.h"
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,10 @@ class InputFile;
 bool is_idx_name(std::string_view name);
 /// True for a file with such a name, or one that begins with two zero bytes.
 bool is_idx(const InputFile& file);
+
+/// "train-labels-idx1-ubyte" for "train-images-idx3-ubyte", with or without ".gz"; "" if there is
+/// no such file next to the images.
+std::string labels_next_to_idx(const std::filesystem::path& images);
 
 /// Checks type and extents, and the file's size if it is known. Throws data errors.
 NpyHeader parse_idx_header(Bytes file, std::optional<std::uint64_t> size, const std::string& name);

@@ -1,5 +1,6 @@
 // The subcommands that show samples: digest, export, preview, list and describe.
 #include "core/config/params.h"
+#include "core/io/files.h"
 #include "core/io/npy.h"
 #include "core/io/sha256.h"
 #include "generators/generator.h"
@@ -280,6 +281,25 @@ TEST(Stats, WritesAPageWithPictures) {
   const Outcome absent =
       wellspring({"stats", "shapes", "--count", "4", "--html", "absent/a.html"}, folder.path());
   EXPECT_EQ(absent.exit_code, 1);
+}
+
+TEST(Stats, EndWith5IfSamplesDriftFromAProfile) {
+  const TemporaryFolder folder;
+  const auto stats = [&](const std::string& more) {
+    return wellspring(split_words("stats gaussian_linear --count 2000 " + more), folder.path());
+  };
+  ASSERT_EQ(stats("--out p.json").exit_code, 0);
+  // Other samples of the same distribution. The seed is fixed, so this cannot fail by chance.
+  const Outcome same = stats("--first 1000000 --against p.json");
+  EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
+  const Outcome noisy = stats("noise=3 --against p.json --json");
+  EXPECT_EQ(noisy.exit_code, 5) << noisy.err;
+  EXPECT_TRUE(nlohmann::json::parse(noisy.out).at("drift").is_object());
+  EXPECT_EQ(stats("--against absent.json").exit_code, 3);
+  write_file(folder.path() / "x.json", std::string_view("{}"));
+  const Outcome other = stats("--against x.json");
+  EXPECT_EQ(other.exit_code, 3);
+  expect_parts(other.err, {"x.json: not a profile of samples", "stats ... --out FILE"});
 }
 
 // 3 values are NaN and 1 is infinite. A picture has no place for them.

@@ -57,6 +57,8 @@ inline std::vector<ModelRun> model_runs() {
             {"model={name: transformer, width: 8, depth: 1, heads: 2}", "data.normalise=auto",
              "heads=[{name: jets}, {name: energies, loss: item_regression, targets: [E]}]"})}};
 #ifndef WELLSPRING_SANITIZED  // slow there, and their layers occur in other tests
+  runs.push_back({"resnet18", {"model={name: resnet18, stem: cifar, channels: 4}"}});
+  runs.push_back({"resnet34", {"model={name: resnet34, stem: cifar, channels: 4}"}});
   runs.push_back({"resnet20", {"model={name: resnet20, zero_init_residual: true}"}});
   runs.push_back({"resnet50", {"model={name: resnet50, stem: cifar, channels: 4}"}});
   runs.push_back({"resnet56", {"model={name: resnet56, channels: 4}"}});

@@ -1,4 +1,3 @@
-// Longer than 500 lines: four formats share their rows, truth and settings.
 // Formats `hdf5`, `npz`, `npy` and `idx`: rows and truth are arrays in one file (npy, idx: in
 // several), in the layout of `export`, CaloChallenge, JetNet or IceCube.
 #include "core/error.h"
@@ -9,6 +8,7 @@
 #include "sources/files/array_images.h"
 #include "sources/files/array_input.h"
 #include "sources/files/array_rows.h"
+#include "sources/files/array_settings.h"
 #include "sources/files/data_name.h"
 #include "sources/files/format.h"
 #include "sources/files/shard_names.h"
@@ -29,47 +29,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class Layout { automatic, columns, calochallenge, jetnet, icecube };
-enum class Unit { mev, gev };
-
-struct ArraySettings {
-  Layout layout = Layout::automatic;
-  std::string array = "x", offsets = "offsets", globals = "globals", labels = "label";
-  std::int64_t items = 0, label = 0, classes = 0;
-  std::vector<std::string> latents;
-  std::string class_names;
-  Unit unit = Unit::mev;
-  double energy_low = 0, energy_high = 0;
-  double length_unit = 1, time_unit = 1;
-  ChannelPlace channels = ChannelPlace::automatic;
-  PixelRange range = PixelRange::automatic;
-};
-
-/// Settings of the format npy; arrays are named by their files.
-struct NpySettings {
-  std::string labels, class_names;
-  std::int64_t label = 0, classes = 0;
-  std::vector<std::string> latents;
-  ChannelPlace channels = ChannelPlace::automatic;
-  PixelRange range = PixelRange::automatic;
-
-  /// These settings as ArraySettings for the array in `file`.
-  ArraySettings of(const fs::path& file) const {
-    ArraySettings settings;
-    settings.layout = Layout::columns;
-    settings.array = file.filename().string();
-    settings.offsets = settings.globals = "";
-    settings.labels = labels;
-    settings.label = label;
-    settings.classes = classes;
-    settings.class_names = class_names;
-    settings.latents = latents;
-    settings.channels = channels;
-    settings.range = range;
-    return settings;
-  }
-};
-
 constexpr const char* kShowers = "showers";
 constexpr const char* kEnergies = "incident_energies";
 constexpr const char* kParticles = "particle_features";
@@ -77,99 +36,6 @@ constexpr const char* kJets = "jet_features";
 constexpr const char* kPulses = "first_pulse_index";
 constexpr const char* kLatents = "latents";
 constexpr const char* kTarget = "target";
-
-constexpr double kMostClasses = std::numeric_limits<std::int32_t>::max();
-
-/// Table rows that both kinds of settings share: classes and images.
-template <class Settings>
-ParamTable<Settings>& add_shared(ParamTable<Settings>& table) {
-  return table
-      .integer("label", &Settings::label, {0, kMostClasses}, "",
-               "label of all rows if the file holds a single class")
-      .integer("classes", &Settings::classes, {0, kMostClasses}, "",
-               "number of classes; 0: number of names, or the largest label + 1")
-      .choice("channels", &Settings::channels,
-              {{"auto", ChannelPlace::automatic},
-               {"first", ChannelPlace::first},
-               {"last", ChannelPlace::last}},
-              "images: channel axis; auto: the axis of length 1 or 3")
-      .choice("range", &Settings::range,
-              {{"auto", PixelRange::automatic},
-               {"0..1", PixelRange::unit},
-               {"-1..1", PixelRange::symmetric},
-               {"0..255", PixelRange::bytes}},
-              "images: values of black and white; auto: 0..255 for integers, 0..1 for real "
-              "numbers; rows are kept as 8-bit images, and values outside the range are refused");
-}
-
-const ParamTable<NpySettings>& npy_table() {
-  static const auto table = [] {
-    auto rows = ParamTable<NpySettings>("npy");
-    rows.text(
-            "labels", &NpySettings::labels,
-            ".npy or IDX file of class indices, one per row, or one-hot, relative to the folder of "
-            "path; empty: the labels next to IDX images, otherwise the label `label` for all rows")
-        .text_list("latents", &NpySettings::latents,
-                   ".npy files [rows] or [rows, columns] of regression targets; a column is named "
-                   "after its file, or after NAME if NAME=FILE is given")
-        .text("class_names", &NpySettings::class_names,
-              "text file of class names, one per line; empty: 0, 1, 2...");
-    return add_shared(rows);
-  }();
-  return table;
-}
-
-ParamTable<ArraySettings> own_rows() {
-  return ParamTable<ArraySettings>("arrays")
-      .choice("layout", &ArraySettings::layout,
-              {{"auto", Layout::automatic},
-               {"columns", Layout::columns},
-               {"calochallenge", Layout::calochallenge},
-               {"jetnet", Layout::jetnet},
-               {"icecube", Layout::icecube}},
-              "columns: an array of rows, or of items of sets; calochallenge: incident_energies "
-              "and showers, MeV; jetnet: particle_features and jet_features; icecube: pulses with "
-              "first and last index of each event; auto: columns if array x exists or array: is "
-              "given, else the first of calochallenge, jetnet, icecube whose arrays exist")
-      .text("array", &ArraySettings::array, "layout columns: array of rows, or of items")
-      .text("offsets", &ArraySettings::offsets,
-            "layout columns: array of the first item of each set; without it rows are events "
-            "or images")
-      .integer("items", &ArraySettings::items, {0, 1 << 17}, "",
-               "sets: keep at most the first N items of each; the rest are counted as overflow; 0: "
-               "the limit of the export or the layout, or the largest set")
-      .text("globals", &ArraySettings::globals,
-            "sets: array [rows, numbers] of per-set values, if present")
-      .text_list("latents", &ArraySettings::latents,
-                 "names of arrays [rows] or [rows, columns] to use as regression targets; "
-                 "NAME=ARRAY: name the columns as if the array were called NAME; []: the "
-                 "exported latents, or jet_features of jetnet, or azimuth and zenith of icecube")
-      .text("labels", &ArraySettings::labels,
-            "array of class indices, one per row, or one-hot; without it all rows have the "
-            "label `label`, and arrays called y or labels are refused unless they are named")
-      .text("class_names", &ArraySettings::class_names,
-            "text file of class names, one per line, relative to the folder of path; empty: "
-            "the exported names, or 0, 1, 2...")
-      .choice("unit", &ArraySettings::unit, {{"MeV", Unit::mev}, {"GeV", Unit::gev}},
-              "calochallenge: unit of the rows and of the latent `energy`")
-      .real("energy_low", &ArraySettings::energy_low, {0, 1e9}, "GeV",
-            "calochallenge: lowest incident energy of the latent's range; set it to that of a "
-            "generator mixed with the file; 0: from the file")
-      .real("energy_high", &ArraySettings::energy_high, {0, 1e9}, "GeV",
-            "calochallenge: highest incident energy; 0: from the file")
-      .real("length_unit", &ArraySettings::length_unit, {1e-3, 1e5}, "m",
-            "icecube: unit of x, y and z, as `unit` of a generator mixed with it")
-      .real("time_unit", &ArraySettings::time_unit, {1e-3, 1e6}, "ns",
-            "icecube: unit of times, as `time_unit` of a generator mixed with it");
-}
-
-const ParamTable<ArraySettings>& array_table() {
-  static const auto table = [] {
-    auto rows = own_rows();
-    return add_shared(rows);
-  }();
-  return table;
-}
 
 class ArrayFileRows final : public ArrayRows {
  public:
@@ -201,8 +67,8 @@ class ArrayFileRows final : public ArrayRows {
     return fmt::format("{}, '{}'", ArrayRows::place(row), rows_name_);
   }
   std::string summary() const override {
-    if (layout_ == Layout::jetnet) return ArrayRows::summary() + " (jetnet)";
-    if (layout_ == Layout::icecube) return ArrayRows::summary() + " (icecube)";
+    if (layout_ == ArrayLayout::jetnet) return ArrayRows::summary() + " (jetnet)";
+    if (layout_ == ArrayLayout::icecube) return ArrayRows::summary() + " (icecube)";
     return ArrayRows::summary() + (is_calo() ? " (calochallenge, in " + unit_name() + ")" : "");
   }
   std::unique_ptr<RowReader> reader() const override { return std::make_unique<Reader>(*this); }
@@ -235,7 +101,7 @@ class ArrayFileRows final : public ArrayRows {
     std::vector<float> buffer_;  ///< floats for alignment
   };
 
-  bool is_calo() const { return layout_ == Layout::calochallenge; }
+  bool is_calo() const { return layout_ == ArrayLayout::calochallenge; }
   std::string unit_name() const { return per_mev_ == 1 ? "MeV" : "GeV"; }
   std::int64_t stored_rows() const { return sets_ ? sets_->rows() : values_->rows(); }
   /// "'x' has 20 rows", and the reason if rows were not grouped into sets.
@@ -248,13 +114,13 @@ class ArrayFileRows final : public ArrayRows {
     return text;
   }
 
-  Layout layout_of(const ArraySettings& settings) const {
-    if (settings.layout != Layout::automatic) return settings.layout;
+  ArrayLayout layout_of(const ArraySettings& settings) const {
+    if (settings.layout != ArrayLayout::automatic) return settings.layout;
     if (file_->has(settings.array) || settings.array != ArraySettings{}.array)
-      return Layout::columns;
-    if (file_->has(kShowers) && file_->has(kEnergies)) return Layout::calochallenge;
-    if (file_->has(kParticles)) return Layout::jetnet;
-    if (file_->has(kPulses)) return Layout::icecube;
+      return ArrayLayout::columns;
+    if (file_->has(kShowers) && file_->has(kEnergies)) return ArrayLayout::calochallenge;
+    if (file_->has(kParticles)) return ArrayLayout::jetnet;
+    if (file_->has(kPulses)) return ArrayLayout::icecube;
     fail(ErrorKind::data,
          {fmt::format("{}: no array '{}', no '{}' and '{}', no '{}', no '{}'", path().string(),
                       settings.array, kEnergies, kShowers, kParticles, kPulses),
@@ -268,10 +134,10 @@ class ArrayFileRows final : public ArrayRows {
   void open_values(const ArraySettings& settings, const ExportedMeaning& exported) {
     rows_name_ = is_calo() ? kShowers : settings.array;
     offsets_name_ = settings.offsets;
-    if (layout_ == Layout::icecube) {
+    if (layout_ == ArrayLayout::icecube) {
       rows_name_ = kPulses;
       sets_ = open_pulses(*file_, {settings.length_unit, settings.time_unit});
-    } else if (layout_ == Layout::jetnet) {
+    } else if (layout_ == ArrayLayout::jetnet) {
       rows_name_ = kParticles;
       sets_ = open_masked_sets(*file_, kParticles);
     } else if (!is_calo() && is_there(settings.offsets, ArraySettings{}.offsets)) {
@@ -288,7 +154,7 @@ class ArrayFileRows final : public ArrayRows {
         features_ = named_columns(*values_, static_cast<std::size_t>(layout().sample.features));
     }
     const auto width = static_cast<std::size_t>(layout().sample.features);
-    if (layout_ == Layout::columns && exported.features.size() == width)
+    if (layout_ == ArrayLayout::columns && exported.features.size() == width)
       features_ = exported.features;
   }
 
@@ -301,7 +167,7 @@ class ArrayFileRows final : public ArrayRows {
 
   void set_sets(const ArraySettings& settings, const ExportedMeaning& exported) {
     std::int64_t items = settings.items;
-    if (items == 0 && layout_ != Layout::jetnet) items = exported.most_items;
+    if (items == 0 && layout_ != ArrayLayout::jetnet) items = exported.most_items;
     if (items == 0) items = std::max<std::int64_t>(1, sets_->most_items());
     if (items * sets_->features() > kMostFeatures) {
       file_->refuse(rows_name_,
@@ -394,7 +260,7 @@ class ArrayFileRows final : public ArrayRows {
   void expect_no_other_labels(const ArraySettings& settings) const {
     const bool silent = settings.labels == ArraySettings{}.labels && settings.label == 0 &&
                         settings.latents.empty();
-    if (layout_ != Layout::columns || !silent) return;
+    if (layout_ != ArrayLayout::columns || !silent) return;
     const DataName rows = DataName::of(settings.array);
     for (const std::string& name : file_->names()) {
       const DataName words = DataName::of(name);
@@ -447,10 +313,10 @@ class ArrayFileRows final : public ArrayRows {
                                          const ExportedMeaning& exported) const {
     if (!settings.latents.empty() || is_calo()) return settings.latents;
     if (!exported.latents.empty() && file_->has(kLatents)) return {kLatents};
-    if (layout_ == Layout::jetnet && file_->has(kJets)) return {kJets};
+    if (layout_ == ArrayLayout::jetnet && file_->has(kJets)) return {kJets};
     std::vector<std::string> names;
     for (const char* name : {"azimuth", "zenith"})
-      if (layout_ == Layout::icecube && file_->has(name)) names.emplace_back(name);
+      if (layout_ == ArrayLayout::icecube && file_->has(name)) names.emplace_back(name);
     return names;
   }
 
@@ -479,7 +345,7 @@ class ArrayFileRows final : public ArrayRows {
   }
 
   TruthColumns read_energies(const ArraySettings& settings) {
-    per_mev_ = settings.unit == Unit::gev ? 1000 : 1;
+    per_mev_ = settings.unit == EnergyUnit::gev ? 1000 : 1;
     const NumberArray array = file_->array_of(kEnergies, {stored_rows(), 1}, rows_text());
     require_mev(array);
     std::vector<double> energies(static_cast<std::size_t>(stored_rows()));
@@ -527,7 +393,7 @@ class ArrayFileRows final : public ArrayRows {
   }
 
   std::unique_ptr<ArrayInput> file_;
-  Layout layout_;
+  ArrayLayout layout_;
   std::string rows_name_;     ///< array with one row per sample
   std::string offsets_name_;  ///< array that would group rows into sets
   std::optional<NumberArray> values_;
@@ -540,23 +406,17 @@ class ArrayFileRows final : public ArrayRows {
 
 constexpr const char* kFiles =
     "PATH is a file of arrays, or several: a folder of them (one that `wellspring pack` has "
-    "written "
-    "needs no format: key), or train-{00..15}.npz. columns: x [rows, features] of numbers "
-    "(events), or images "
-    "(below), "
-    "or for sets x [all items, features] and offsets [rows + 1], from 0 to the number of items; "
-    "optional label [rows], integers, or [rows, classes], one-hot, and target [rows, numbers]; "
-    "from "
-    "an export also latents, and globals of sets. Arrays may be in groups: array: train/x. "
-    "calochallenge: incident_energies [rows, 1] and showers [rows, voxels], MeV; the latent is "
-    "energy. jetnet: particle_features [rows, slots, features and a mask], of which items with "
-    "mask 1 are kept in order, and jet_features [rows, 4], the latents pt, eta, mass and "
-    "num_particles. "
-    "icecube: time, sensor_id, charge and auxiliary [pulses], first_pulse_index and "
-    "last_pulse_index "
-    "[rows], both inclusive, azimuth and zenith [rows], and sensor_geometry [sensors, 3], m; an "
-    "item "
-    "is x, y and z of the sensor, time, charge and auxiliary.";
+    "written needs no format: key), or train-{00..15}.npz. columns: x [rows, features] of numbers "
+    "(events), or images (below), or for sets x [all items, features] and offsets [rows + 1], "
+    "from 0 to the number of items; optional label [rows], integers, or [rows, classes], one-hot, "
+    "and target [rows, numbers]; from an export also latents, and globals of sets. Arrays may be "
+    "in groups: array: train/x. calochallenge: incident_energies [rows, 1] and showers [rows, "
+    "voxels], MeV; the latent is energy. jetnet: particle_features [rows, slots, features and a "
+    "mask], of which items with mask 1 are kept in order, and jet_features [rows, 4], the latents "
+    "pt, eta, mass and num_particles. icecube: time, sensor_id, charge and auxiliary [pulses], "
+    "first_pulse_index and last_pulse_index [rows], both inclusive, azimuth and zenith [rows], "
+    "and sensor_geometry [sensors, 3], m; an item is x, y and z of the sensor, time, charge and "
+    "auxiliary.";
 
 constexpr const char* kImages =
     " Images are [rows, height, width, 1 or 3], [rows, 1 or 3, height, width] or [rows, height, "
@@ -579,22 +439,9 @@ std::unique_ptr<Dataset> open_npy(const DatasetRequest& request) {
                                          settings.of(request.path));
 }
 
-/// "train-labels-idx1-ubyte" for "train-images-idx3-ubyte", with or without ".gz"; "" if there is
-/// no such file.
-std::string labels_of_idx(const fs::path& images) {
-  std::string name = images.filename().string();
-  if (name.ends_with(".gz")) name.resize(name.size() - 3);
-  const std::size_t what = name.find("images"), extents = name.find("idx3");
-  if (what == std::string::npos || extents == std::string::npos) return "";
-  name.replace(what, 6, "labels").replace(extents, 4, "idx1");
-  for (const std::string& found : {name, name + ".gz"})
-    if (fs::exists(images.parent_path() / found)) return found;
-  return "";
-}
-
 std::unique_ptr<Dataset> open_idx(const DatasetRequest& request) {
   NpySettings settings = npy_table().read(request.settings, request.place);
-  if (settings.labels.empty()) settings.labels = labels_of_idx(request.path);
+  if (settings.labels.empty()) settings.labels = labels_next_to_idx(request.path);
   return std::make_unique<ArrayFileRows>(request, open_npy_input(request.path),
                                          settings.of(request.path));
 }
