@@ -11,6 +11,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <string>
 #include <vector>
@@ -328,6 +329,14 @@ TEST(BoxMuller, IsStandardNormal) {
   EXPECT_TRUE(std::isfinite(math::box_muller(0, 0).first));
   EXPECT_EQ(math::box_muller(0xffffffffu, 0).first, 0.0f);
 }
+
+// -fsanitize=float-cast-overflow is not part of -fsanitize=undefined.
+#if defined(WELLSPRING_SANITIZED) && !defined(__SANITIZE_THREAD__)
+TEST(Casts, EndTheProgramIfOutOfRange) {
+  const volatile float large = 1e20f;
+  EXPECT_DEATH(std::fprintf(stderr, "%d", static_cast<int>(large)), "outside the range");
+}
+#endif
 
 }  // namespace
 }  // namespace wellspring
