@@ -5,15 +5,15 @@
 namespace wellspring {
 namespace {
 
-constexpr double kMostClasses = std::numeric_limits<std::int32_t>::max();
+constexpr double kLargestLabel = std::numeric_limits<std::int32_t>::max();
 
 /// Table rows that both kinds of settings share: classes and images.
 template <class Settings>
 ParamTable<Settings>& add_shared(ParamTable<Settings>& table) {
   return table
-      .integer("label", &Settings::label, {0, kMostClasses}, "",
+      .integer("label", &Settings::label, {0, kLargestLabel}, "",
                "label of all rows if the file holds a single class")
-      .integer("classes", &Settings::classes, {0, kMostClasses}, "",
+      .integer("classes", &Settings::classes, {0, kLargestLabel}, "",
                "number of classes; 0: number of names, or the largest label + 1")
       .choice("channels", &Settings::channels,
               {{"auto", ChannelPlace::automatic},

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostShards = 100'000;
 
-[[noreturn]] void refuse(const std::string& pattern, const std::string& why) {
+[[noreturn]] void refuse_pattern(const std::string& pattern, const std::string& why) {
   fail(ErrorKind::data, {pattern + ": not a pattern of shards", why,
                          "write, for example, train-{0000..0127}.tar or {train,extra}.tar"});
 }
@@ -33,9 +33,9 @@ std::vector<std::string> choices(const std::string& inside, const std::string& p
   const auto first = parse_number<std::int64_t>(from);
   const auto last = parse_number<std::int64_t>(inside.substr(dots + 2));
   if (!first || !last || *first < 0 || *last < *first)
-    refuse(pattern, fmt::format("{{{}}} is not a range of numbers", inside));
+    refuse_pattern(pattern, fmt::format("{{{}}} is not a range of numbers", inside));
   if (static_cast<std::uint64_t>(*last - *first) >= kMostShards)
-    refuse(pattern, fmt::format("it names more than {} files", kMostShards));
+    refuse_pattern(pattern, fmt::format("it names more than {} files", kMostShards));
   std::vector<std::string> names;
   for (std::int64_t i = *first; i <= *last; ++i)
     names.push_back(fmt::format("{:0{}}", i, from.size()));
@@ -46,12 +46,12 @@ void expand(const std::string& pattern, const std::string& name, std::vector<std
   const std::size_t open = name.find('{'), close = name.find('}');
   if (open == std::string::npos && close == std::string::npos) {
     if (names.size() == kMostShards)
-      refuse(pattern, fmt::format("it names more than {} files", kMostShards));
+      refuse_pattern(pattern, fmt::format("it names more than {} files", kMostShards));
     names.push_back(name);
     return;
   }
   if (open == std::string::npos || close == std::string::npos || close < open)
-    refuse(pattern, "its braces do not match");
+    refuse_pattern(pattern, "its braces do not match");
   for (const std::string& choice : choices(name.substr(open + 1, close - open - 1), pattern))
     expand(pattern, name.substr(0, open) + choice + name.substr(close + 1), names);
 }
