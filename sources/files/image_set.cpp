@@ -80,11 +80,6 @@ bool is_archive_name(const fs::path& path) {
   return path.extension() == ".tar" || path.extension() == ".zip";
 }
 
-[[noreturn]] void refuse(const std::string& problem, const std::string& why,
-                         const std::string& advice) {
-  fail(ErrorKind::data, {problem, why, advice});
-}
-
 constexpr const char* kLayout =
     "arrange the images as FOLDER/[SPLIT/]CLASS/NAME.jpg (or .png, .webp, .ppm)";
 
@@ -107,19 +102,20 @@ Place find_folder_split(const ImageSetOptions& options) {
     if (name == archive || name.ends_with("-" + archive)) archives.push_back(entry->path());
   }
   if (error) {
-    refuse(options.path.string() + ": the folder cannot be listed", error.message(),
-           "check its permissions");
+    fail(ErrorKind::data, {options.path.string() + ": the folder cannot be listed", error.message(),
+                           "check its permissions"});
   }
   std::sort(archives.begin(), archives.end());
   if (archives.size() == 1) return {archives.front(), options.split};
   std::vector<std::string> names;
   for (const fs::path& archive : archives) names.push_back(archive.filename().string());
-  refuse(fmt::format("{}: no split '{}'", options.path.string(), options.split),
-         archives.empty()
-             ? fmt::format("there is neither a folder {0} nor an archive {0}.tar or *-{0}.tar",
-                           options.split)
-             : fmt::format("several archives match: {}", fmt::join(names, ", ")),
-         "correct path: or split:");
+  fail(ErrorKind::data,
+       {fmt::format("{}: no split '{}'", options.path.string(), options.split),
+        archives.empty()
+            ? fmt::format("there is neither a folder {0} nor an archive {0}.tar or *-{0}.tar",
+                          options.split)
+            : fmt::format("several archives match: {}", fmt::join(names, ", ")),
+        "correct path: or split:"});
 }
 
 Place find_place(const ImageSetOptions& options) {
@@ -145,6 +141,11 @@ Place find_place(const ImageSetOptions& options) {
 }
 
 }  // namespace
+
+void ImageSet::refuse(const std::string& problem, const std::string& why,
+                      const std::string& advice) {
+  fail(ErrorKind::data, {problem, why, advice});
+}
 
 /// Contents of a folder or archive before class folders are identified.
 struct ImageSet::Listing {

@@ -122,6 +122,9 @@ class ImageSet {
   };
   const Image& at(std::int64_t image) const { return images_[static_cast<std::size_t>(image)]; }
   std::string location_of(const Image& image) const;
+  /// Throws an error (data).
+  [[noreturn]] static void refuse(const std::string& problem, const std::string& why,
+                                  const std::string& advice);
   /// `size`, at most `most`. Error (data): `size` exceeds 1 GiB.
   std::uint64_t bytes_to_read(const Image& image, std::uint64_t size, std::uint64_t most) const;
   struct Listing;

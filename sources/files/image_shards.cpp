@@ -28,11 +28,6 @@ constexpr std::uint64_t kLongestLabel = std::uint64_t{1} << 20;  ///< bytes, als
 constexpr std::size_t kLongestName = 1024;
 constexpr std::int64_t kMostClasses = std::int64_t{1} << 20;
 
-[[noreturn]] void refuse_shards(const std::string& problem, const std::string& why,
-                                const std::string& advice) {
-  fail(ErrorKind::data, {problem, why, advice});
-}
-
 /// "dir/0007.left.jpg" -> "dir/0007" and "left.jpg", in lower case. Empty for other names.
 std::optional<std::pair<std::string, std::string>> split_name(const std::string& path) {
   const std::size_t name = path.rfind('/') + 1, dot = path.find('.', name);
@@ -85,8 +80,8 @@ struct ImageSet::ShardReader {
       if (name->first != sample.name) add(std::exchange(sample, {name->first}), archive);
       const std::string path_of_member = member.path;
       if (!sample.members.emplace(std::move(name->second), std::move(member)).second)
-        refuse_shards(fmt::format("{}: duplicate entry {}", path.string(), path_of_member),
-                      "a sample has one file per extension", "create the shard again");
+        refuse(fmt::format("{}: duplicate entry {}", path.string(), path_of_member),
+               "a sample has one file per extension", "create the shard again");
     }
     add(sample, archive);
   }
@@ -119,16 +114,15 @@ struct ImageSet::ShardReader {
     for (const auto& [extension, member] : sample.members) {
       if (options.image.empty() ? !is_image(extension) : extension != options.image) continue;
       if (found)
-        refuse_shards(place(sample, archive) + ": several images", "it has " + extensions(sample),
-                      "set image: to the extension of one of them");
+        refuse(place(sample, archive) + ": several images", "it has " + extensions(sample),
+               "set image: to the extension of one of them");
       found = &member;
     }
     if (!found)
-      refuse_shards(place(sample, archive) + ": no image", "it has " + extensions(sample),
-                    options.image.empty()
-                        ? "JPEG, PNG, WebP, PPM and PGM can be read; leave out samples "
-                          "without an image with on_error: skip"
-                        : "correct image:, or set on_error: skip");
+      refuse(place(sample, archive) + ": no image", "it has " + extensions(sample),
+             options.image.empty() ? "JPEG, PNG, WebP, PPM and PGM can be read; leave out samples "
+                                     "without an image with on_error: skip"
+                                   : "correct image:, or set on_error: skip");
     return *found;
   }
 
@@ -137,20 +131,20 @@ struct ImageSet::ShardReader {
     const auto found = sample.members.find(in_json ? "json" : options.label);
     const std::string advice = "set label: to an extension, or to json.KEY, or on_error: skip";
     if (found == sample.members.end())
-      refuse_shards(fmt::format("{}: no {} file with the label", place(sample, archive),
-                                in_json ? "json" : options.label),
-                    "it has " + extensions(sample), advice);
+      refuse(fmt::format("{}: no {} file with the label", place(sample, archive),
+                         in_json ? "json" : options.label),
+             "it has " + extensions(sample), advice);
     const TarMember& member = found->second;
     if (member.bytes > kLongestLabel)
-      refuse_shards(set.archives_[archive].path().string() + ": " + member.path,
-                    fmt::format("a label of {}", counted(member.bytes, "byte")), advice);
+      refuse(set.archives_[archive].path().string() + ": " + member.path,
+             fmt::format("a label of {}", counted(member.bytes, "byte")), advice);
     std::string text(member.bytes, '\0');
     set.archives_[archive].read(member.offset, std::as_writable_bytes(std::span(text)));
     if (in_json) return json_value(text, options.label.substr(5), place(sample, archive));
     std::string label(trim(text));
     if (label.empty() || label.find('\n') != std::string::npos || label.size() > kLongestName)
-      refuse_shards(set.archives_[archive].path().string() + ": " + member.path + ": not a label",
-                    "it should hold one number or name", advice);
+      refuse(set.archives_[archive].path().string() + ": " + member.path + ": not a label",
+             "it should hold one number or name", advice);
     return label;
   }
 
@@ -158,25 +152,24 @@ struct ImageSet::ShardReader {
                                 const std::string& where) {
     const Json object = Json::parse(text, nullptr, false);
     if (!object.is_object())
-      refuse_shards(where + ".json: not a JSON object", "", "create the shard again");
+      refuse(where + ".json: not a JSON object", "", "create the shard again");
     const auto found = object.find(key);
     if (found == object.end()) {
       std::vector<std::string> keys;
       for (const auto& entry : object.items()) keys.push_back(entry.key());
-      refuse_shards(fmt::format("{}.json has no key '{}'", where, key), "", name_advice(key, keys));
+      refuse(fmt::format("{}.json has no key '{}'", where, key), "", name_advice(key, keys));
     }
     if (found->is_number_integer()) return found->dump();
     if (found->is_string() && !found->get_ref<const std::string&>().empty())
       return found->get<std::string>();
-    refuse_shards(fmt::format("{}.json: '{}' is neither a whole number nor a string", where, key),
-                  "", "set label: to another key");
+    refuse(fmt::format("{}.json: '{}' is neither a whole number nor a string", where, key), "",
+           "set label: to another key");
   }
 };
 
 ImageSet ImageSet::open_shards(const ShardOptions& options) {
   if (options.label == "json" || options.label == "json.")
-    refuse_shards("label: " + options.label, "it needs the key of a value",
-                  "write label: json.KEY");
+    refuse("label: " + options.label, "it needs the key of a value", "write label: json.KEY");
   ImageSet set;
   set.root_ = options.path;
   ShardReader reader{options, set};
@@ -194,10 +187,10 @@ void ImageSet::skip_sample(const Error& error, const ShardOptions& options) {
 
 void ImageSet::choose_images(const std::vector<std::string>& texts, const ShardOptions& options) {
   if (images_.empty())
-    refuse_shards(options.path.string() + ": no samples",
-                  skipped_ > 0 ? fmt::format("{} skipped, first {}", skipped_, first_skipped_)
-                               : "the shards have no files with an extension, or no records",
-                  "see `wellspring list formats` for what a shard holds");
+    refuse(options.path.string() + ": no samples",
+           skipped_ > 0 ? fmt::format("{} skipped, first {}", skipped_, first_skipped_)
+                        : "the shards have no files with an extension, or no records",
+           "see `wellspring list formats` for what a shard holds");
   const std::vector<std::int32_t> labels = name_classes(texts, options);
   std::vector<Image> kept;
   for (const std::int64_t i : first_of_each_class(labels, options.limit_per_class)) {
@@ -224,10 +217,10 @@ std::vector<std::int32_t> ImageSet::name_classes(const std::vector<std::string>&
   const bool numbered = std::ranges::all_of(numbers, is_number);
   if (!numbered && options.classes.empty() && std::ranges::any_of(numbers, is_number)) {
     const auto other = std::ranges::find_if_not(numbers, is_number) - numbers.begin();
-    refuse_shards(fmt::format("{}: label '{}'", location(other),
-                              printable(texts[static_cast<std::size_t>(other)])),
-                  "other labels are whole numbers",
-                  "correct label:, or list the names of all classes with classes: FILE");
+    refuse(fmt::format("{}: label '{}'", location(other),
+                       printable(texts[static_cast<std::size_t>(other)])),
+           "other labels are whole numbers",
+           "correct label:, or list the names of all classes with classes: FILE");
   }
   if (!options.classes.empty()) {
     classes_ = read_class_names(options.classes);
@@ -247,13 +240,12 @@ std::vector<std::int32_t> ImageSet::name_classes(const std::vector<std::string>&
     const auto named = by_name.find(texts[i]);
     const auto count = static_cast<std::int64_t>(classes_.size());
     if (numbered ? *numbers[i] < 0 || *numbers[i] >= count : named == by_name.end())
-      refuse_shards(fmt::format("{}: label '{}'", location(static_cast<std::int64_t>(i)),
-                                printable(texts[i])),
-                    options.classes.empty()
-                        ? fmt::format("class indices are 0 to {}", kMostClasses - 1)
-                        : fmt::format("{} has {}", options.classes.string(),
-                                      counted(classes_.size(), "class", "classes")),
-                    "correct label: or classes:");
+      refuse(fmt::format("{}: label '{}'", location(static_cast<std::int64_t>(i)),
+                         printable(texts[i])),
+             options.classes.empty() ? fmt::format("class indices are 0 to {}", kMostClasses - 1)
+                                     : fmt::format("{} has {}", options.classes.string(),
+                                                   counted(classes_.size(), "class", "classes")),
+             "correct label: or classes:");
     labels.push_back(numbered ? static_cast<std::int32_t>(*numbers[i]) : named->second);
   }
   return labels;
