@@ -84,7 +84,8 @@ RunState::Start RunState::resume(const fs::path& checkpoint, const CheckpointSto
   best_.resume(resumed.progress, resumed.step, own, notes);
   if (resumed.steps != steps)
     notes.push_back(fmt::format("extended from {} to {}", counted(resumed.steps, "step"), steps));
-  add_resume_notes(notes, checkpoint, resumed.step, context_);
+  add_resume_notes(notes, checkpoint, resumed.step, config_.compute_type(context_.device()),
+                   context_);
   return {resumed.step, resumed.progress.training_seconds};
 }
 

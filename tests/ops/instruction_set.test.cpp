@@ -18,6 +18,9 @@ TEST(InstructionSet, FollowsTheLimitOfTheLibrary) {
     EXPECT_NE(set, "avx512");
     EXPECT_EQ(set == "avx2", std::string(most).starts_with("AVX2"));
   }
+  if (most != nullptr) {
+    EXPECT_FALSE(has_amx() && !std::string(most).ends_with("AMX"));
+  }
   EXPECT_EQ(vector_kernels() == nullptr, set == "older");
 }
 

@@ -28,14 +28,15 @@ std::optional<std::filesystem::path> checkpoint_to_resume(const ResumeChoice& ch
 }
 
 void add_resume_notes(std::vector<std::string>& notes, const std::filesystem::path& checkpoint,
-                      std::uint64_t step, const RunContext& context) {
+                      std::uint64_t step, DType compute, const RunContext& context) {
   notes.push_back(fmt::format("resumed at step {} from {}", step, checkpoint.string()));
   const CheckpointStore store(checkpoint.parent_path().parent_path());
   for (const std::filesystem::path& folder : store.incomplete())
     notes.push_back(fmt::format("{} is incomplete and was not used", folder.string()));
   const std::string before = instruction_set_before(store.run_folder(), step);
-  const std::string now = computing_instruction_set(
-      context.device().to_string(), plans_digest(context.stream), context.ranks.size());
+  const std::string now =
+      computing_instruction_set(context.device().to_string(), to_string(compute),
+                                plans_digest(context.stream), context.ranks.size());
   if (!before.empty() && before != now)
     notes.push_back(fmt::format(
         "the steps before {} were computed with {}, and later steps use {}: the weights "

@@ -32,6 +32,6 @@ std::optional<std::filesystem::path> checkpoint_to_resume(const ResumeChoice& ch
 /// Adds notes on a run resumed at `step` from `checkpoint`: the checkpoint, incomplete checkpoints
 /// next to it, and a change of instruction set, library plans or number of ranks.
 void add_resume_notes(std::vector<std::string>& notes, const std::filesystem::path& checkpoint,
-                      std::uint64_t step, const RunContext& context);
+                      std::uint64_t step, DType compute, const RunContext& context);
 
 }  // namespace wellspring

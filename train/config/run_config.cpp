@@ -36,8 +36,7 @@ const ParamTable<RunConfig>& run_table() {
           .choice(
               "precision", &RunConfig::precision,
               {{"auto", Precision::automatic}, {"f32", Precision::f32}, {"bf16", Precision::bf16}},
-              "type of activations and weights; auto: f32 on a CPU, where bf16 is slower, and bf16 "
-              "on a GPU")
+              "type of activations and weights; auto: f32 on a CPU, bf16 on a GPU")
           .may_change()
           .text("out", &RunConfig::out, "run folder (default: runs/<name>)")
           .may_change()

@@ -18,10 +18,12 @@ std::string utc_text(std::time_t time) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
-std::string computing_instruction_set(const std::string& device, const std::string& plans,
-                                      int ranks) {
-  std::string text = device.starts_with("cpu") ? ops::cpu::instruction_set() : "cuda";
-  if (!device.starts_with("cpu") && !plans.empty()) text += ", library plans " + plans;
+std::string computing_instruction_set(const std::string& device, const std::string& precision,
+                                      const std::string& plans, int ranks) {
+  const bool on_cpu = device.starts_with("cpu");
+  std::string text = on_cpu ? ops::cpu::instruction_set() : "cuda";
+  if (on_cpu && precision == "bf16" && ops::cpu::has_amx()) text += " and amx";
+  if (!on_cpu && !plans.empty()) text += ", library plans " + plans;
   return ranks == 1 ? text : text + ", " + counted(ranks, "rank");
 }
 
@@ -41,7 +43,8 @@ RunRecord run_record(const PlanReport& plan, std::uint64_t step) {
   record.parameters = plan.parameters;
   record.batch = plan.batch;
   record.last_step = plan.steps;
-  record.instruction_set = computing_instruction_set(plan.device, plan.plans, plan.ranks);
+  record.instruction_set =
+      computing_instruction_set(plan.device, plan.precision, plan.plans, plan.ranks);
   return record;
 }
 

@@ -22,7 +22,7 @@ struct RunRecord {
   std::int64_t parameters = 0;
   std::int64_t batch = 0;
   std::uint64_t last_step = 0;  ///< planned for the run
-  std::string instruction_set;  ///< "avx512"; "avx512, 2 ranks"; "cuda, library plans
+  std::string instruction_set;  ///< "avx512"; "avx512 and amx, 2 ranks"; "cuda, library plans
                                 ///< 0123456789abcdef"; "" in records written by old versions
 };
 
@@ -30,9 +30,10 @@ struct RunRecord {
 RunRecord run_record(const PlanReport& plan, std::uint64_t step);
 
 /// RunRecord::instruction_set of this process on `device`: "cpu" or "cuda:0", with or without the
-/// device name. `plans`: see plans_digest. With several ranks, their number is appended.
-std::string computing_instruction_set(const std::string& device, const std::string& plans,
-                                      int ranks);
+/// device name. `precision`: "f32" or "bf16". `plans`: see plans_digest. With several ranks, their
+/// number is appended.
+std::string computing_instruction_set(const std::string& device, const std::string& precision,
+                                      const std::string& plans, int ranks);
 
 /// ISO 8601, in UTC.
 std::string utc_text(std::time_t time);

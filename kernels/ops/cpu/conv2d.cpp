@@ -1,6 +1,7 @@
 #include "kernels/ops/cpu/conv2d.h"
 
 #include "kernels/ops/cpu/bf16_layer.h"
+#include "kernels/ops/cpu/instruction_set.h"
 #include "kernels/ops/cpu/linear_passes.h"
 #include "kernels/ops/cpu/winograd_conv2d.h"
 
@@ -20,22 +21,26 @@ struct Problem {
   static constexpr const char* kName = "conv2d";
 
   explicit Problem(const Conv2dSpec& s)
-      : tensors{.x = {{s.batch, s.in_channels, s.in_height, s.in_width},
-                      memory::data_type::f32,
+      : output(s.compute),
+        tensors{.x = {{s.batch, s.in_channels, s.in_height, s.in_width},
+                      type_of(s.compute),
                       memory::format_tag::nhwc},
                 .y = {{s.batch, s.out_channels, s.out_height(), s.out_width()},
-                      memory::data_type::f32,
+                      type_of(s.compute),
                       memory::format_tag::nhwc},
+                .dy = tensors.y,
                 .weights = {{s.out_channels, s.in_channels, s.kernel, s.kernel},
-                            memory::data_type::f32,
+                            type_of(s.compute),
                             memory::format_tag::ohwi},
                 .bias = bias_vector(s.bias, s.out_channels)},
-        weights({s.out_channels, s.in_channels, s.kernel, s.kernel}, memory::data_type::f32,
+        weights({s.out_channels, s.in_channels, s.kernel, s.kernel}, type_of(s.compute),
                 memory::format_tag::any),
         strides{s.stride, s.stride},
         before{s.padding, s.padding},
         after{padding_after(s.in_height, s.out_height(), s),
-              padding_after(s.in_width, s.out_width(), s)} {}
+              padding_after(s.in_width, s.out_width(), s)} {
+    if (s.compute == DType::bf16 && WeightProduct::is_faster(s)) product = s;
+  }
 
   /// Padding after the last pixel. oneDNN requires the exact value. If the stride leaves pixels
   /// unread, this padding is smaller than the padding before the first pixel and may be negative.
@@ -43,8 +48,10 @@ struct Problem {
     return memory::dim{out - 1} * s.stride + s.kernel - in - s.padding;
   }
 
+  DType output;
   LinearTensors tensors;
   memory::desc weights;
+  std::optional<Conv2dSpec> product;
   memory::dims strides, before, after;
   dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
 };
@@ -95,7 +102,7 @@ BackwardWeights::primitive_desc plan_weights(const dnnl::engine& engine, const P
 }  // namespace
 
 std::unique_ptr<Conv2d> plan_conv2d(const Conv2dSpec& spec, const Stream& stream) {
-  if (spec.compute == DType::bf16) {
+  if (spec.compute == DType::bf16 && !has_amx()) {
     Conv2dSpec wide = spec;
     wide.compute = DType::f32;
     const LinearSizes sizes{

@@ -1,6 +1,7 @@
 #include "kernels/ops/cpu/dense.h"
 
 #include "kernels/ops/cpu/bf16_layer.h"
+#include "kernels/ops/cpu/instruction_set.h"
 #include "kernels/ops/cpu/linear_passes.h"
 
 namespace wellspring::ops::cpu {
@@ -17,14 +18,27 @@ struct Problem {
   static constexpr const char* kName = "dense";
 
   explicit Problem(const DenseSpec& s)
-      : tensors{.x = {{s.rows, s.in}, memory::data_type::f32, memory::format_tag::ab},
-                .y = {{s.rows, s.out}, memory::data_type::f32, memory::format_tag::ab},
-                .weights = {{s.out, s.in}, memory::data_type::f32, memory::format_tag::ab},
+      : tensors{.x = {{s.rows, s.in}, type_of(s.compute), memory::format_tag::ab},
+                .y = {{s.rows, s.out}, type_of(s.output), memory::format_tag::ab},
+                .dy = {{s.rows, s.out}, type_of(s.compute), memory::format_tag::ab},
+                .weights = {{s.out, s.in}, type_of(s.compute), memory::format_tag::ab},
                 .bias = bias_vector(s.bias, s.out)},
-        weights({s.out, s.in}, memory::data_type::f32, memory::format_tag::any) {}
+        output(s.output),
+        weights({s.out, s.in}, type_of(s.compute), memory::format_tag::any) {
+    if (s.compute == DType::bf16)
+      product = {.batch = s.rows,
+                 .in_channels = s.in,
+                 .out_channels = s.out,
+                 .kernel = 1,
+                 .padding = 0,
+                 .bias = s.bias,
+                 .compute = s.compute};
+  }
 
   LinearTensors tensors;
+  DType output;
   memory::desc weights;
+  std::optional<Conv2dSpec> product;
 };
 
 using Forward = Problem::Forward;
@@ -40,11 +54,11 @@ Forward::primitive_desc plan_forward(const dnnl::engine& engine, const Problem& 
 }
 BackwardData::primitive_desc plan_data(const dnnl::engine& engine, const Problem& p,
                                        const Forward::primitive_desc& hint) {
-  return {engine, p.tensors.x, p.weights, p.tensors.y, hint, attributes()};
+  return {engine, p.tensors.x, p.weights, p.tensors.dy, hint, attributes()};
 }
 BackwardWeights::primitive_desc plan_weights(const dnnl::engine& engine, const Problem& p,
                                              const Forward::primitive_desc& hint) {
-  return {engine, p.tensors.x, p.weights, p.tensors.bias, p.tensors.y, hint, attributes()};
+  return {engine, p.tensors.x, p.weights, p.tensors.bias, p.tensors.dy, hint, attributes()};
 }
 #else
 Forward::primitive_desc plan_forward(const dnnl::engine& engine, const Problem& p) {
@@ -54,12 +68,12 @@ Forward::primitive_desc plan_forward(const dnnl::engine& engine, const Problem& 
 }
 BackwardData::primitive_desc plan_data(const dnnl::engine& engine, const Problem& p,
                                        const Forward::primitive_desc& hint) {
-  const BackwardData::desc desc(p.tensors.x, p.weights, p.tensors.y);
+  const BackwardData::desc desc(p.tensors.x, p.weights, p.tensors.dy);
   return {desc, attributes(), engine, hint};
 }
 BackwardWeights::primitive_desc plan_weights(const dnnl::engine& engine, const Problem& p,
                                              const Forward::primitive_desc& hint) {
-  const BackwardWeights::desc desc(p.tensors.x, p.weights, p.tensors.bias, p.tensors.y);
+  const BackwardWeights::desc desc(p.tensors.x, p.weights, p.tensors.bias, p.tensors.dy);
   return {desc, attributes(), engine, hint};
 }
 #endif
@@ -67,7 +81,7 @@ BackwardWeights::primitive_desc plan_weights(const dnnl::engine& engine, const P
 }  // namespace
 
 std::unique_ptr<Dense> plan_dense(const DenseSpec& spec, const Stream& stream) {
-  if (spec.compute == DType::bf16) {
+  if (spec.compute == DType::bf16 && !has_amx()) {
     DenseSpec wide = spec;
     wide.compute = wide.output = DType::f32;
     const LinearSizes sizes{

@@ -25,6 +25,14 @@ const char* instruction_set() {
   return "older";
 }
 
+bool has_amx() {
+#if defined(__x86_64__)
+  return library_uses(dnnl::cpu_isa::avx512_core_amx);
+#else
+  return false;
+#endif
+}
+
 const VectorKernels* vector_kernels() {
 #if defined(__x86_64__)
   const std::string_view set = instruction_set();

@@ -9,4 +9,8 @@ namespace wellspring::ops::cpu {
 /// our kernels. Each set sums in a different order, so weights differ in their last bits.
 const char* instruction_set();
 
+/// True if this process may use AMX, whose tiles multiply bf16 and add in f32. Then layers in bf16
+/// use it. Products of bf16 with AVX-512 are slower than products of f32 on the same processor.
+bool has_amx();
+
 }  // namespace wellspring::ops::cpu

@@ -7,9 +7,10 @@ namespace {
 
 /// max(y, 0), written so that NaN propagates and is detected. oneDNN's own ReLU turns NaN into
 /// 0.
-void apply_relu(float* y, std::int64_t n, int threads) {
+template <class T>
+void apply_relu(T* y, std::int64_t n, int threads) {
 #pragma omp parallel for simd schedule(static) num_threads(threads)
-  for (std::int64_t i = 0; i < n; ++i) y[i] = y[i] < 0 ? 0.0f : y[i];
+  for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(y[i]) < 0 ? T(0.0f) : y[i];
 }
 
 }  // namespace
@@ -27,8 +28,10 @@ void LinearPasses::forward(Stream& stream, const void* x, const void* w, const f
       forward_.primitive.run({x, weights, y, scratchpad});
     }
     if (activation_ == Activation::relu)
-      apply_relu(static_cast<float*>(y),
-                 static_cast<std::int64_t>(tensors_.y.get_size() / sizeof(float)), threads);
+      visit_float(output_, [&]<class T>(T) {
+        apply_relu(static_cast<T*>(y), static_cast<std::int64_t>(tensors_.y.get_size() / sizeof(T)),
+                   threads);
+      });
   });
 }
 

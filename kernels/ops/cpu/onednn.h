@@ -101,6 +101,11 @@ inline void* at(Workspace workspace, std::size_t offset) {
 /// Scratchpads are in our workspace. There are no post-ops, because oneDNN's ReLU turns NaN into 0.
 dnnl::primitive_attr attributes();
 
+/// f32 or bf16.
+inline dnnl::memory::data_type type_of(DType type) {
+  return type == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
 /// Empty if there is no bias, as oneDNN requires.
 dnnl::memory::desc bias_vector(bool bias, dnnl::memory::dim channels);
 
