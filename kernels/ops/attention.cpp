@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/expect.h"
 #include "kernels/ops/attention_teams.h"
+#include "kernels/ops/cpu/attention.h"
 #include "kernels/ops/plan_log.h"
 #include "kernels/runtime/launch.h"
 
@@ -123,6 +124,9 @@ std::unique_ptr<Attention> Attention::plan(const AttentionSpec& spec, const Stre
     if (auto planned = cuda::plan_attention(spec, stream)) return planned;
   }
 #endif
+  if (stream.device().is_cpu()) {
+    if (auto planned = cpu::plan_attention(spec, stream)) return planned;
+  }
   return visit_float(spec.compute, [&]<class T>(T) -> std::unique_ptr<Attention> {
     return std::make_unique<TeamAttention<T>>(spec, stream.device());
   });

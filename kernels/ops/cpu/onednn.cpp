@@ -32,6 +32,22 @@ void PlannedPrimitive::run(std::initializer_list<const void*> pointers) {
       "could not execute a primitive");
 }
 
+MatrixProduct::MatrixProduct(std::shared_ptr<OneDnn> library, const dnnl::memory::desc& a,
+                             const dnnl::memory::desc& b, const dnnl::memory::desc& c) {
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::matmul::primitive_desc plan(library->engine, a, b, c, attributes());
+#else
+  const dnnl::matmul::primitive_desc plan(dnnl::matmul::desc(a, b, c), attributes(),
+                                          library->engine);
+#endif
+  scratch_bytes_ = plan.scratchpad_desc().get_size();
+  primitive_ = PlannedPrimitive(std::move(library), dnnl::matmul(plan));
+  primitive_.add_argument(DNNL_ARG_SRC, a);
+  primitive_.add_argument(DNNL_ARG_WEIGHTS, b);
+  primitive_.add_argument(DNNL_ARG_DST, c);
+  primitive_.add_argument(DNNL_ARG_SCRATCHPAD, plan.scratchpad_desc());
+}
+
 Relayout::Relayout(std::shared_ptr<OneDnn> library, const dnnl::memory::desc& from,
                    const dnnl::memory::desc& to, WorkspaceLayout& layout)
     : needed_(from != to) {

@@ -14,15 +14,6 @@ ColumnSumSpec bias_sum(const Conv2dSpec& spec, std::int64_t rows) {
   return {rows, spec.out_channels, DType::bf16};
 }
 
-dnnl::matmul::primitive_desc plan_product(const dnnl::engine& engine, const memory::desc& a,
-                                          const memory::desc& b, const memory::desc& c) {
-#if DNNL_VERSION_MAJOR >= 3
-  return {engine, a, b, c, attributes()};
-#else
-  return {dnnl::matmul::desc(a, b, c), attributes(), engine};
-#endif
-}
-
 }  // namespace
 
 bool WeightProduct::is_faster(const Conv2dSpec& spec) {
@@ -39,18 +30,13 @@ WeightProduct::WeightProduct(const Conv2dSpec& spec, const std::shared_ptr<OneDn
   const memory::desc dy({out, rows()}, type, memory::format_tag::ba);
   const memory::desc patches({rows(), width}, type, memory::format_tag::ab);
   const memory::desc dw({out, width}, type, memory::format_tag::ab);
-  const auto plan = plan_product(library->engine, dy, patches, dw);
+  product_ = MatrixProduct(library, dy, patches, dw);
   WorkspaceLayout layout;
   if (!is_pointwise(spec)) patches_ = layout.take(patches.get_size());
-  scratchpad_ = layout.take(plan.scratchpad_desc().get_size());
+  scratch_ = layout.take(product_.scratch_bytes());
   if (spec.bias)
     partials_ = layout.take(column_sum_partials(bias_sum(spec, rows())) * sizeof(float));
   workspace_bytes_ = layout.bytes();
-  product_ = PlannedPrimitive(library, dnnl::matmul(plan));
-  product_.add_argument(DNNL_ARG_SRC, dy);
-  product_.add_argument(DNNL_ARG_WEIGHTS, patches);
-  product_.add_argument(DNNL_ARG_DST, dw);
-  product_.add_argument(DNNL_ARG_SCRATCHPAD, plan.scratchpad_desc());
 }
 
 void WeightProduct::write_patches(const bf16* x, bf16* patches, int threads) const {
@@ -92,7 +78,7 @@ void WeightProduct::run(Stream& stream, const void* x, const void* dy, void* dw,
       write_patches(static_cast<const bf16*>(x), to, threads);
       patches = to;
     }
-    product_.run({dy, patches, dw, at(workspace, scratchpad_)});
+    product_.run(dy, patches, dw, at(workspace, scratch_));
   });
   if (spec_.bias && dbias != nullptr)
     column_sum(stream, bias_sum(spec_, rows()), dy, static_cast<float*>(at(workspace, partials_)),

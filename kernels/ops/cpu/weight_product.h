@@ -34,9 +34,9 @@ class WeightProduct {
   void write_patches(const bf16* x, bf16* patches, int threads) const;
 
   Conv2dSpec spec_;
-  PlannedPrimitive product_;
+  MatrixProduct product_;
   // Offsets in the workspace.
-  std::size_t patches_ = 0, scratchpad_ = 0, partials_ = 0;
+  std::size_t patches_ = 0, scratch_ = 0, partials_ = 0;
   std::size_t workspace_bytes_ = 0;
 };
 
