@@ -1,5 +1,5 @@
-// Attention and its gradient with exact f32 sums, where neither cuDNN nor kernels/ops/cpu/attention.h
-// applies. Called by kernels/ops/attention.cpp; host and device.
+// Attention and its gradient with exact f32 sums, for specs that neither cuDNN nor
+// kernels/ops/cpu/attention.h supports. Called by kernels/ops/attention.cpp; host and device.
 //
 // With the scores s = q k^T / sqrt(width) of a head, p = softmax(s) and y = p v:
 //
