@@ -8,8 +8,8 @@ only one number of threads is measured; no turn begins when a row has taken --ro
     python bench/peers/steps.py WELLSPRING [--networks NAME,...] [--precisions f32,bf16] [--seconds 5] [--turns 3]
 
 Prints one JSON object: images/s of both for each network and precision, medians and extremes of the turns; "compiled" has
-the rate of torch.compile, or the reason why it does not work here (it needs a C++ compiler). Needs torch, torchvision and
-timm.
+the rate of torch.compile, or the reason why it does not work here (it needs a C++ compiler); "products" the FLOP/s of a
+large matrix product. Needs torch, torchvision and timm.
 """
 
 import argparse
@@ -50,6 +50,15 @@ def torch_rate(step, batch, threads, seconds):
         step()
         steps += 1
     return batch * steps / (now - begin)
+
+
+def product_rate(dtype):
+    """FLOP/s of PyTorch's product of two large matrices: what the layers of a network cannot exceed."""
+    side = 2048
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    left, right = (torch.ones(side, side, dtype=dtype) for _ in range(2))
+    torch.mm(left, right)
+    return 2 * side**3 / statistics.median(timed(lambda: torch.mm(left, right)) for _ in range(9))
 
 
 def our_rate(program, config, precision):
@@ -128,8 +137,9 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         rows = [compare(arguments, network, precision, pathlib.Path(name))
                 for network in networks for precision in arguments.precisions.split(",")]  # fmt: skip
+    products = {name: product_rate(dtype) for name, dtype in (("f32", torch.float32), ("bf16", torch.bfloat16))}
     print(json.dumps({"peer": "PyTorch", "version": torch.__version__, "processors": len(os.sched_getaffinity(0)),
-                      "rows": rows}, indent=2))  # fmt: skip
+                      "products": products, "rows": rows}, indent=2))  # fmt: skip
 
 
 if __name__ == "__main__":
