@@ -1,6 +1,7 @@
 // Formulas: kernels/ops/attention_teams.h. A thread computes one head of one sample at a time and
 // stores its scores. Weights and their gradients are rounded to bf16 for the products, as cuDNN
-// does; sums and exponentials are f32.
+// does; sums and exponentials are f32. The values of a head are copied to dense matrices, because
+// oneDNN's products of strided ones are slower and allocate memory in every call.
 #include "kernels/ops/cpu/attention.h"
 
 #include "kernels/ops/cpu/instruction_set.h"
@@ -8,8 +9,10 @@
 #include "kernels/random/math.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <omp.h>
+#include <utility>
 #include <vector>
 
 namespace wellspring::ops::cpu {
@@ -20,46 +23,38 @@ using dnnl::memory;
 /// Scores of f32, weights and slopes of bf16 take 2 MiB, the second level of cache of a core.
 constexpr int kMostTokens = 512;
 
-memory::desc matrix(memory::dim rows, memory::dim columns, memory::dim stride,
-                    DType type = DType::bf16) {
-  return {{rows, columns}, type_of(type), memory::dims{stride, 1}};
+memory::desc matrix(memory::dim rows, memory::dim columns, DType type = DType::bf16) {
+  return {{rows, columns}, type_of(type), memory::format_tag::ab};
 }
-/// The transpose of a matrix that is stored with this stride.
-memory::desc transposed(memory::dim rows, memory::dim columns, memory::dim stride) {
-  return {{columns, rows}, type_of(DType::bf16), memory::dims{1, stride}};
+/// The transpose of a stored matrix.
+memory::desc transposed(memory::dim rows, memory::dim columns) {
+  return {{columns, rows}, type_of(DType::bf16), memory::format_tag::ba};
 }
 
-/// The products of one head. q, k and v are interleaved in qkv.
+/// The products of one head.
 struct HeadProducts {
   HeadProducts(const AttentionSpec& s, const std::shared_ptr<OneDnn>& library) {
-    const memory::dim n = s.tokens, width = s.head_width, features = s.heads * width;
-    const memory::desc token = matrix(n, width, 3 * features),
-                       token_transposed = transposed(n, width, 3 * features),
-                       output = matrix(n, width, features), weights = matrix(n, n, n),
-                       scores_desc = matrix(n, n, n, DType::f32);
-    scores = {library, token, token_transposed, scores_desc};
-    sums = {library, weights, token, output};
-    weight_gradient = {library, output, token_transposed, scores_desc};
-    value_gradient = {library, transposed(n, n, n), output, token};
-    query_gradient = {library, weights, token, token};
-    key_gradient = {library, transposed(n, n, n), token, token};
+    const memory::dim n = s.tokens, width = s.head_width;
+    const memory::desc tokens = matrix(n, width), weights = matrix(n, n);
+    scores = {library, tokens, transposed(n, width), matrix(n, n, DType::f32)};
+    sums = {library, weights, tokens, tokens};
+    transposed_sums = {library, transposed(n, n), tokens, tokens};
+  }
+  bool allocates() const {
+    return scores.allocates() || sums.allocates() || transposed_sums.allocates();
   }
   std::size_t scratch_bytes() const {
-    return std::max({scores.scratch_bytes(), sums.scratch_bytes(), weight_gradient.scratch_bytes(),
-                     value_gradient.scratch_bytes(), query_gradient.scratch_bytes(),
-                     key_gradient.scratch_bytes()});
+    return std::max(
+        {scores.scratch_bytes(), sums.scratch_bytes(), transposed_sums.scratch_bytes()});
   }
 
-  MatrixProduct scores;           ///< q k^T
-  MatrixProduct sums;             ///< y = p v
-  MatrixProduct weight_gradient;  ///< dp = dy v^T
-  MatrixProduct value_gradient;   ///< dv = p^T dy
-  MatrixProduct query_gradient;   ///< dq = ds k
-  MatrixProduct key_gradient;     ///< dk = ds^T q
+  MatrixProduct scores;           ///< q k^T, dp = dy v^T
+  MatrixProduct sums;             ///< y = p v, dq = ds k
+  MatrixProduct transposed_sums;  ///< dv = p^T dy, dk = ds^T q
 };
 
-/// weights = softmax(scale scores) of one row; returns the log-sum-exp. These loops store the bits
-/// of a bf16, because GCC does not vectorise the assignment of a bf16 here.
+/// weights = softmax(scale scores) of one row; returns the log-sum-exp. GCC vectorises these loops
+/// only if they store the bits of a bf16.
 float softmax(const float* scores, int n, float scale, bf16* weights, float* exponentials) {
   float largest = -math::kInfinity, total = 0;
 #pragma omp simd reduction(max : largest)
@@ -91,10 +86,15 @@ class ProductAttention final : public Attention {
     scores_ = layout.take(scores() * sizeof(float));
     slopes_ = layout.take(scores() * sizeof(float));
     weights_ = layout.take(scores() * sizeof(bf16));
+    const std::size_t tokens = static_cast<std::size_t>(spec.tokens) *
+                               static_cast<std::size_t>(spec.head_width) * sizeof(bf16);
+    for (std::size_t& offset : tokens_) offset = layout.take(tokens);
     scratch_ = layout.take(scratch);
     bytes_per_thread_ = layout.bytes();
   }
 
+  /// True if oneDNN would allocate in every call.
+  bool allocates() const { return products_.front().allocates(); }
   std::size_t workspace_bytes() const override { return bytes_per_thread_ * products_.size(); }
   std::size_t saved_bytes() const override {
     return static_cast<std::size_t>(heads() * spec_.tokens) * sizeof(float);
@@ -155,6 +155,18 @@ class ProductAttention final : public Attention {
     }
   }
 
+  /// Copies a head's values of all tokens, which begin `stride` apart, to matrix `which`.
+  bf16* gather(const bf16* from, std::int64_t stride, std::size_t which, Workspace own) const {
+    auto* const to = static_cast<bf16*>(at(own, tokens_[which]));
+    for (int i = 0; i < spec_.tokens; ++i)
+      std::copy_n(from + i * stride, spec_.head_width, to + i * spec_.head_width);
+    return to;
+  }
+  void scatter(const bf16* from, bf16* to, std::int64_t stride) const {
+    for (int i = 0; i < spec_.tokens; ++i)
+      std::copy_n(from + i * spec_.head_width, spec_.head_width, to + i * stride);
+  }
+
   void forward_head(HeadProducts& products, const Head& head, const bf16* qkv, bf16* y,
                     float* log_sum, Workspace own) const {
     const int n = spec_.tokens;
@@ -162,10 +174,14 @@ class ProductAttention final : public Attention {
          *exponentials = static_cast<float*>(at(own, slopes_));
     auto* weights = static_cast<bf16*>(at(own, weights_));
     void* const scratch = at(own, scratch_);
-    products.scores.run(qkv + head.query, qkv + head.key, score, scratch);
+    const std::int64_t stride = 3 * features();
+    products.scores.run(gather(qkv + head.query, stride, 0, own),
+                        gather(qkv + head.key, stride, 1, own), score, scratch);
     for (int i = 0; i < n; ++i)
       log_sum[head.rows + i] = softmax(score + i * n, n, scale_, weights + i * n, exponentials);
-    products.sums.run(weights, qkv + head.value, y + head.output, scratch);
+    auto* const result = static_cast<bf16*>(at(own, tokens_[0]));
+    products.sums.run(weights, gather(qkv + head.value, stride, 1, own), result, scratch);
+    scatter(result, y + head.output, features());
   }
 
   void backward_head(HeadProducts& products, const Head& head, const bf16* qkv, const bf16* y,
@@ -175,7 +191,13 @@ class ProductAttention final : public Attention {
          *slope = static_cast<float*>(at(own, slopes_));
     auto* weights = static_cast<bf16*>(at(own, weights_));
     void* const scratch = at(own, scratch_);
-    products.scores.run(qkv + head.query, qkv + head.key, score, scratch);
+    const std::int64_t stride = 3 * features();
+    const bf16 *query = gather(qkv + head.query, stride, 0, own),
+               *key = gather(qkv + head.key, stride, 1, own),
+               *value = gather(qkv + head.value, stride, 2, own),
+               *gradient = gather(dy + head.output, features(), 3, own);
+    auto* const result = static_cast<bf16*>(at(own, tokens_[4]));
+    products.scores.run(query, key, score, scratch);
     for (int i = 0; i < n; ++i) {
       float* const row = score + i * n;
       bf16* const to = weights + i * n;
@@ -186,8 +208,9 @@ class ProductAttention final : public Attention {
         to[j].bits = bf16::round(row[j]);
       }
     }
-    products.value_gradient.run(weights, dy + head.output, dqkv + head.value, scratch);
-    products.weight_gradient.run(dy + head.output, qkv + head.value, slope, scratch);
+    products.transposed_sums.run(weights, gradient, result, scratch);
+    scatter(result, dqkv + head.value, stride);
+    products.scores.run(gradient, value, slope, scratch);
     for (int i = 0; i < n; ++i) {
       const std::int64_t token = head.output + i * features();
       float sum = 0;
@@ -200,8 +223,10 @@ class ProductAttention final : public Attention {
 #pragma omp simd
       for (int j = 0; j < n; ++j) to[j].bits = bf16::round(scale * row[j] * (from[j] - sum));
     }
-    products.query_gradient.run(weights, qkv + head.key, dqkv + head.query, scratch);
-    products.key_gradient.run(weights, qkv + head.query, dqkv + head.key, scratch);
+    products.sums.run(weights, key, result, scratch);
+    scatter(result, dqkv + head.query, stride);
+    products.transposed_sums.run(weights, query, result, scratch);
+    scatter(result, dqkv + head.key, stride);
   }
 
   AttentionSpec spec_;
@@ -209,6 +234,7 @@ class ProductAttention final : public Attention {
   std::vector<HeadProducts> products_;  ///< per thread
   // Offsets in a thread's workspace.
   std::size_t scores_ = 0, slopes_ = 0, weights_ = 0, scratch_ = 0;
+  std::array<std::size_t, 5> tokens_{};  ///< matrices [tokens, head_width]
   std::size_t bytes_per_thread_ = 0;
 };
 
@@ -217,8 +243,9 @@ class ProductAttention final : public Attention {
 std::unique_ptr<Attention> plan_attention(const AttentionSpec& spec, const Stream& stream) {
   if (!has_amx() || spec.compute != DType::bf16 || spec.masked || spec.tokens > kMostTokens)
     return nullptr;
-  return with_onednn_errors(spec.to_string(),
-                            [&] { return std::make_unique<ProductAttention>(spec, stream); });
+  auto planned = with_onednn_errors(
+      spec.to_string(), [&] { return std::make_unique<ProductAttention>(spec, stream); });
+  return planned->allocates() ? nullptr : std::move(planned);
 }
 
 }  // namespace wellspring::ops::cpu

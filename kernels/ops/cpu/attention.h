@@ -8,8 +8,8 @@
 
 namespace wellspring::ops::cpu {
 
-/// Null if the functors of kernels/ops/attention_teams.h are faster or needed: without AMX, in f32,
-/// with a mask, or with so many tokens that the scores of a head do not fit into a core's cache.
+/// Null where kernels/ops/attention_teams.h is faster or needed: without AMX, in f32, with a mask,
+/// if the scores of a head exceed a core's cache, and for shapes where oneDNN allocates in a step.
 std::unique_ptr<Attention> plan_attention(const AttentionSpec& spec, const Stream& stream);
 
 }  // namespace wellspring::ops::cpu

@@ -1,6 +1,6 @@
-// Convolutions and dense layers in bf16 on CPUs without AMX: the f32 layer between conversions, so
-// that all sums are f32, as on a GPU. Correct on every processor; the conversions make it slower
-// than f32. Called by kernels/ops/cpu; host only.
+// Convolutions and dense layers in bf16 on CPUs without AMX: the f32 layer between conversions. All
+// sums are f32, as on a GPU. It runs on every processor, slower than f32. Called by
+// kernels/ops/cpu; host only.
 #pragma once
 
 #include "kernels/ops/cpu/onednn.h"

@@ -1,6 +1,7 @@
 #include "kernels/ops/cpu/onednn.h"
 
 #include <omp.h>
+#include <string_view>
 #include <utility>
 
 namespace wellspring::ops::cpu {
@@ -41,6 +42,7 @@ MatrixProduct::MatrixProduct(std::shared_ptr<OneDnn> library, const dnnl::memory
                                           library->engine);
 #endif
   scratch_bytes_ = plan.scratchpad_desc().get_size();
+  allocates_ = std::string_view(plan.impl_info_str()).starts_with("gemm");
   primitive_ = PlannedPrimitive(std::move(library), dnnl::matmul(plan));
   primitive_.add_argument(DNNL_ARG_SRC, a);
   primitive_.add_argument(DNNL_ARG_WEIGHTS, b);

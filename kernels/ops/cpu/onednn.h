@@ -73,13 +73,15 @@ class PlannedPrimitive {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
-/// c = a b with sums in f32. The layouts may have any strides.
+/// c = a b with sums in f32.
 class MatrixProduct {
  public:
   MatrixProduct() = default;
   MatrixProduct(std::shared_ptr<OneDnn> library, const dnnl::memory::desc& a,
                 const dnnl::memory::desc& b, const dnnl::memory::desc& c);
   std::size_t scratch_bytes() const { return scratch_bytes_; }
+  /// True if oneDNN allocates in every call: its general products do, and ignore the scratch.
+  bool allocates() const { return allocates_; }
   void run(const void* a, const void* b, void* c, void* scratch) {
     primitive_.run({a, b, c, scratch});
   }
@@ -87,6 +89,7 @@ class MatrixProduct {
  private:
   PlannedPrimitive primitive_;
   std::size_t scratch_bytes_ = 0;
+  bool allocates_ = false;
 };
 
 /// Copies a tensor to another layout, or returns the original pointer if the layouts are equal.
