@@ -21,7 +21,7 @@ set(machine accesses integers kernels listing machine memory_and_control pipes r
 list(TRANSFORM machine REPLACE "(.+)" "${stand_in_dir}/sass/\\1.cpp")
 target_sources(libwellspring PRIVATE ${machine})
 set_source_files_properties(${machine} TARGET_DIRECTORY libwellspring PROPERTIES
-                            COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON)
+                            COMPILE_OPTIONS -O3 SKIP_PRECOMPILE_HEADERS ON)
 
 # Counts instructions per sample, for scripts/issue-slots.
 add_executable(issue_slots EXCLUDE_FROM_ALL "${stand_in_dir}/issue_slots.cpp")

@@ -91,7 +91,7 @@ class AugmentationPasses {
   template <class T, class Launcher>
   void finish_whole(const Launcher& launch, const EmitCall& call, SampleShape shape, T* out,
                     bool after_blur) const {
-    const TeamShape team{kSampleTeam.threads,
+    const TeamShape team{FinishWholeImages<T>::kLaunchBound.threads,
                          sizeof(detail::WholeImage) + alignof(detail::WholeImage)};
     launch.league("operations on whole images", call.batch.size, team,
                   FinishWholeImages<T>{drawn_.data(), call.slots, call.source, shape, first_.data(),

@@ -17,16 +17,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace wellspring {
 
 namespace detail {
 
+/// True for operations of pixels that have statistics of the image (or NoStatistics).
+template <class Op>
+inline constexpr bool has_statistics = requires {
+  typename Op::Statistics;
+};
+
 /// Size of the largest Statistics type among the operations.
 constexpr std::size_t most_statistics() {
   std::size_t most = 1;
   augment::DrawnOperations::each([&]<class Op>() {
-    if constexpr (requires { typename Op::Statistics; }) {
+    if constexpr (has_statistics<Op>) {
       if (sizeof(typename Op::Statistics) > most) most = sizeof(typename Op::Statistics);
     }
   });
@@ -74,7 +81,8 @@ struct FinishWholeImages {
   T* out;                   ///< x of the batch; null if a blur follows
   bool after_blur = false;  ///< true: applies the steps after the blur
 
-  static constexpr LaunchBound kLaunchBound = kSampleTeam;
+  /// Leaves 80 registers per thread; with 64, the operations would spill some.
+  static constexpr LaunchBound kLaunchBound = {384, 2};
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t b) const {
@@ -123,12 +131,13 @@ struct FinishWholeImages {
   }
 
   /// Called by all members. Applies an operation that needs neighbours; returns false for other
-  /// operations.
+  /// operations. The condition must be a call: to nvcc, the address of a member template
+  /// (`&Op::template filter<Team>`) is an error, which makes the condition false.
   template <class Team>
   WS_INLINE bool filter(Team& team, ColourStep whole, const float* from, float* to) const {
     bool filtered = false;
     augment::DrawnOperations::visit(whole.op, [&]<class Op>() WS_INLINED {
-      if constexpr (requires { &Op::template filter<Team>; }) {
+      if constexpr (requires { Op::filter(team, whole.value, shape, from, to); }) {
         Op::filter(team, whole.value, shape, from, to);
         filtered = true;
       }
@@ -141,9 +150,11 @@ struct FinishWholeImages {
   WS_INLINE void measure(Team& team, AugmentOp op, const float* from,
                          detail::WholeImage& shared) const {
     augment::DrawnOperations::visit(op, [&]<class Op>() WS_INLINED {
-      if constexpr (requires { &Op::template measure<Team>; }) {
-        Op::measure(team, from, shape, shared.of<Op>());
-        team.sync();
+      if constexpr (detail::has_statistics<Op>) {
+        if constexpr (!std::is_empty_v<typename Op::Statistics>) {
+          Op::measure(team, from, shape, shared.of<Op>());
+          team.sync();
+        }
       }
     });
   }
@@ -162,7 +173,7 @@ struct FinishWholeImages {
       detail::load_run(from + at, shape.channels, count, colour);
       const WholeRun run = {shared.view, shape, x, y};
       augment::DrawnOperations::visit(whole.op, [&]<class Op>() WS_INLINED {
-        if constexpr (requires { typename Op::Statistics; })
+        if constexpr (detail::has_statistics<Op>)
           Op::change(run, whole.value, shared.of<Op>(), colour);
       });
       apply_colour(shared.view, begin, end, colour.r, colour.g, colour.b);

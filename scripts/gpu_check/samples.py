@@ -18,6 +18,7 @@ QUICK_SETTINGS = {
     "gray_scott": ["cells=64", "warm_up=20"], "ifs3d": ["categories=4"], "ising": ["rounds=4"],
     "rcdb": ["orbits_high=20"], "visual_atom": ["orbits_high=20"], "xy": ["rounds=4"],
 }  # fmt: skip
+CANVASES = ("ifs", "ifs3d", "ising", "rcdb", "visual_atom")  # their large images exceed a team's scratch
 # Every kind of training sample: augmented images, events, sets, targets.
 AUGMENTED = "data.augment=[flip_x: 0.5, shift: 0.2, rotate: 15, brightness: 0.3, blur]"
 CONFIGURATIONS = ("quickstart", "ee_mumu", "ginkgo", "gaussian_linear", "two_moons", "ising", "ginkgo_images",
@@ -110,12 +111,16 @@ def digests(context):
         described = context.run([context.program, "describe", generator, "--json"]).output()
         if json.loads(described)["plane"]:
             cases.append(("dense labels", ["--count", count // 4, "--plane"], 64))
+        if generator in CANVASES:
+            cases.append(("512 pixels", ["--size", 512, "--count", 1 if context.quick else 20], 64))
         settings = QUICK_SETTINGS.get(generator, []) if context.quick else []
         for case, ids, batch in cases:
             host = [generator, *settings, *ids, "--device", "cpu"]
             device = [generator, *settings, *ids, "--device", context.device, "--batch", batch]
             yield same_digest(context, f"{generator}, {case}", host, device)
     for name in CONFIGURATIONS:
-        settings = ["eval.sources=[]", *([AUGMENTED] if name == "quickstart" else [])]
-        samples = [context.configs / f"{name}.yaml", *settings, "--count", 64 if context.quick else 512]
-        yield same_digest(context, f"{name}.yaml", [*samples, "device=cpu"], [*samples, f"device={context.device}"])
+        for more in ([AUGMENTED], ["data.augment=[augmix]"]) if name == "quickstart" else ([],):
+            samples = [context.configs / f"{name}.yaml", "eval.sources=[]", *more, "--count",
+                       64 if context.quick else 512]
+            yield same_digest(context, f"{name}.yaml {' '.join(more)}".strip(), [*samples, "device=cpu"],
+                              [*samples, f"device={context.device}"])

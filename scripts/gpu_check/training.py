@@ -12,6 +12,7 @@ from gpu_check.running import Check, Failed, NotMade
 
 FILES = "cifar10_transfer.yaml"
 TRAINING = ["quickstart.yaml", "ee_mumu.yaml", FILES]  # generated images, events, and a mixture with files
+NETWORKS = ["lund_jets.yaml", "shapes_segmentation.yaml"]  # a transformer, and an encoder with a decoder
 # A memory budget (GiB) below the size of the artificial images, and the shortest ring, whose rows are reused at once.
 STREAMED = ["data.sources.1.budget=0.0001", "data.sources.1.ahead=2"]
 CENSUS = re.compile(r"step graph: ((\d+) kernels?, .* on the device, (\d+) host transfers?)")
@@ -62,7 +63,8 @@ def without_transfers(result):
 
 
 def graph(context):
-    for config, precision, mode in itertools.product(TRAINING, ("f32", "bf16"), ("check", "on")):
+    runs = itertools.product(TRAINING, ("f32", "bf16"), ("check", "on"))
+    for config, precision, mode in (*runs, *((config, "bf16", "check") for config in NETWORKS)):
         command = context.train(config, *short(context, precision), "--graph", mode)
         yield Check(f"{config} {precision}, --graph {mode}", command, without_transfers)
 

@@ -1,5 +1,6 @@
 #include "sources/dataset_source.h"
 
+#include "kernels/augment/operations/operations.h"
 #include "kernels/runtime/end_step.h"
 #include "kernels/runtime/step_graph.h"
 #include "sources/files/image_codec.h"
@@ -187,6 +188,37 @@ TEST_F(DatasetSourceTest, EmitsTheSameBatchesOnAGpu) {
         }
       }
     }
+  }
+}
+
+TEST_F(DatasetSourceTest, AugmentsEquallyOnAGpu) {
+  const std::string lists[] = {
+      "crop_resize, blur: {probability: 1}",
+      "crop: 14, flip_x: 0.5, flip_y: 0.5, shift: 0.2, zoom: [0.7, 1.2], rotate: 20",
+      "perspective, affine: {angle: 20}, brightness: 0.3, contrast: 0.3, saturation: 0.3, hue: 0.2",
+      "contrast: {strength: 0.5, about: mean}, solarise: 0.5, posterise: {bits: 3}",
+      "autocontrast: 1",
+      "equalise: 1",
+      "sharpen: {factor: 1.8, probability: 1}, noise: 0.1, grey: 0.5, erase: 3",
+      "blur: {probability: 1}, equalise: 1, erase_box: {probability: 1, fill: noise}",
+      "rand_augment",
+      "trivial_augment",
+      "auto_augment",
+      "augmix",
+      "mask_patches: {patch: 2, ratio: 0.5}",
+  };
+  augment::Operations::each([&]<class Op>() {
+    EXPECT_TRUE(std::ranges::any_of(lists, [](const std::string& list) {
+      return list.find(Op::kInfo.name) != list.npos;
+    })) << Op::kInfo.name;
+  });
+  if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
+  const SourceSpec spec = with_storage(files(root_), Storage::resident);
+  for (const std::string& list : lists) {
+    const std::string yaml = "augment: [" + list + "]";
+    EXPECT_EQ(device_trace(spec, Device::parse("auto"), Steps::eager, 1, yaml),
+              trace(spec, true, 0, yaml))
+        << list;
   }
 }
 

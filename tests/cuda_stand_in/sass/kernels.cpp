@@ -37,9 +37,10 @@ Code& Kernels::find(const std::string& block) {
   const std::string type = demangled(block.c_str());
   const auto found = mangled_.find(type);
   if (found == mangled_.end()) throw std::runtime_error("no listing of a kernel for " + type);
-  code = std::make_unique<Code>(type, listings_.at(found->second));
+  const std::string& kernel = found->second;
+  code = std::make_unique<Code>(type, parse_listings(listings_.at(kernel)).at(kernel));
   if (const char* const ran = std::getenv("WELLSPRING_STAND_IN_RAN"))
-    std::ofstream(ran, std::ios::app) << found->second << '\n';
+    std::ofstream(ran, std::ios::app) << kernel << '\n';
   return *code;
 }
 

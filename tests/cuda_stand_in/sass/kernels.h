@@ -14,14 +14,13 @@ namespace wellspring::sass {
 
 class Kernels {
  public:
-  /// Throws std::runtime_error for an unreadable listing.
   explicit Kernels(const std::filesystem::path& folder) : listings_(read_listings(folder)) {}
 
   /// The kernels in the folder that WELLSPRING_STAND_IN_LISTINGS names; null if it is not set.
   static Kernels* of_environment();
 
   /// `block`: the mangled type of a kernel's parameter. Throws std::runtime_error if no kernel takes
-  /// it, and for an unknown instruction. At the first call for a kernel, its mangled name is added to
+  /// it, and for an unreadable listing or an unknown instruction. At the first call for a kernel, its mangled name is added to
   /// the file that WELLSPRING_STAND_IN_RAN names.
   Code& find(const std::string& block);
   /// Selects whether later launches run listings (the default) or the host's loops.
@@ -35,7 +34,7 @@ class Kernels {
 
  private:
   bool in_use_ = true;
-  std::map<std::string, Listing> listings_;             ///< by mangled name
+  std::map<std::string, std::string> listings_;         ///< texts, by mangled name
   std::map<std::string, std::string> mangled_;          ///< by the type of the block
   std::map<std::string, std::unique_ptr<Code>> codes_;  ///< by the mangled type of the block
 };

@@ -196,14 +196,22 @@ Line parse_line(std::string_view text, const Labels& labels) {
   return line;
 }
 
-/// "/*0a10*/  @P0 BRA `(.L_x_1) ;" without its address and end; "" for other lines.
+/// "/*0a10*/  @P0 BRA `(.L_x_1) ;" without its address, notes like (*"SpillRefill"*) and end; "" for
+/// other lines.
 std::string_view instruction_text(std::string_view text, std::int64_t& place) {
   text = trimmed(text);
   if (!take(text, "/*")) return {};
   const std::size_t end = text.find("*/");
   place = std::strtoll(std::string(text.substr(0, end)).c_str(), nullptr, 16);
   text = trimmed(text.substr(end + 2));
-  return trimmed(text.substr(0, text.rfind(';')));
+  return trimmed(text.substr(0, std::min(text.rfind(';'), text.find("(*"))));
+}
+
+/// "f" of ".section .text.f,"...; "" for other lines.
+std::string kernel_of_section(std::string_view line) {
+  if (!take(line, ".section")) return {};
+  line = trimmed(line);
+  return take(line, ".text.") ? std::string(line.substr(0, line.find(','))) : std::string();
 }
 
 struct Section {
@@ -242,9 +250,9 @@ std::map<std::string, Listing> parse_listings(const std::string& text) {
     std::replace(raw.begin(), raw.end(), '\t', ' ');
     std::string_view line = trimmed(raw);
     std::int64_t place = 0;
-    if (take(line, ".section .text.") || take(line, ".section  .text.")) {
+    if (const std::string kernel = kernel_of_section(line); !kernel.empty()) {
       finish();
-      section.name = line.substr(0, line.find(','));
+      section.name = kernel;
     } else if (const std::string_view code = instruction_text(line, place); !code.empty()) {
       if (place != static_cast<std::int64_t>(section.texts.size()) * kBytesPerInstruction)
         throw std::runtime_error(section.name + ": instructions are missing before '" + raw + "'");
@@ -258,15 +266,24 @@ std::map<std::string, Listing> parse_listings(const std::string& text) {
   return listings;
 }
 
-std::map<std::string, Listing> read_listings(const std::filesystem::path& folder) {
-  std::map<std::string, Listing> listings;
+std::map<std::string, std::string> read_listings(const std::filesystem::path& folder) {
+  std::map<std::string, std::string> texts;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".sass") continue;
-    std::ostringstream text;
-    text << std::ifstream(entry.path()).rdbuf();
-    listings.merge(parse_listings(text.str()));
+    std::ifstream file(entry.path());
+    std::string* text = nullptr;
+    for (std::string line; std::getline(file, line);) {
+      std::replace(line.begin(), line.end(), '\t', ' ');
+      if (const std::string kernel = kernel_of_section(trimmed(line)); !kernel.empty()) {
+        const auto [place, is_new] = texts.try_emplace(kernel);
+        text = is_new ? &place->second : nullptr;  // several objects may have it
+      } else if (line.find(".section ") != line.npos) {
+        text = nullptr;
+      }
+      if (text != nullptr) *text += line + '\n';
+    }
   }
-  return listings;
+  return texts;
 }
 
 }  // namespace wellspring::sass

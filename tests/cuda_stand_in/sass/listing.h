@@ -54,10 +54,10 @@ struct Line {
 /// The instructions of a kernel and of the functions that follow it, each 16 bytes of code.
 using Listing = std::vector<Line>;
 
-/// Listings of all kernels in the files *.sass of a folder, by mangled name. Throws
-/// std::runtime_error with file and line if one is unreadable.
-std::map<std::string, Listing> read_listings(const std::filesystem::path& folder);
-/// Listings of the kernels in one text.
+/// The texts of all kernels in the files *.sass of a folder, by mangled name. They are long: parse
+/// only the kernels in use.
+std::map<std::string, std::string> read_listings(const std::filesystem::path& folder);
+/// Listings of the kernels in one text. Throws std::runtime_error with the line if it is unreadable.
 std::map<std::string, Listing> parse_listings(const std::string& text);
 
 }  // namespace wellspring::sass
