@@ -1,6 +1,7 @@
 #include "tests/support/allocation_counter.h"
 
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -8,6 +9,7 @@
 namespace {
 std::atomic<std::uint64_t> allocations{0};
 std::atomic<std::int64_t> alive{0};
+std::atomic<std::uint64_t> aligned{0};
 }  // namespace
 
 namespace wellspring::test {
@@ -16,6 +18,9 @@ std::uint64_t heap_allocation_count() noexcept {
 }
 std::int64_t heap_blocks_alive() noexcept {
   return alive.load();
+}
+std::uint64_t aligned_allocation_count() noexcept {
+  return aligned.load();
 }
 }  // namespace wellspring::test
 
@@ -59,6 +64,13 @@ void operator delete(void* block, std::align_val_t) noexcept {
 }
 void operator delete(void* block, std::size_t, std::align_val_t) noexcept {
   give_back(block);
+}
+
+// Shared libraries call this one, too. `alignment` is a power of two and a multiple of a pointer's.
+extern "C" int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) noexcept {
+  ++aligned;
+  *block = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  return *block == nullptr ? ENOMEM : 0;
 }
 
 #endif
