@@ -97,7 +97,7 @@ Sass.
         page = self.script.page_text([row("Good", "passed", "a", "foreign"), row("Bad", "failed"), row("Slow", "stopped")],
                                      2, {"a", "b"})
         self.assertIn("| `ops` | 0 | 1 | 1 | 0 | 1 | 3 |\n", page)
-        self.assertIn("1 of 2 kernels ran. The others:\n\n- `b`\n", page)
+        self.assertIn("1 of 2 kernels ran. The others: `b`.\n", page)
         self.assertIn("Failed: `Bad`, seed 0.", page)
         self.assertIn("Stopped: `Slow`, seed 0.", page)
 
