@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/config/params.h"
+#include "generators/images/periodic.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/pixels.h"
 #include "kernels/random/math.h"
@@ -110,8 +111,8 @@ struct Noise {
   /// Random words of the source pixel at (x, y). The lattice has no border, so views beyond the
   /// image show more noise. Its period is 65536 pixels.
   WS_INLINE static Philox4 lattice(const Scene& scene, float x, float y) {
-    const auto ix = static_cast<std::uint32_t>(static_cast<std::int32_t>(math::floor(x)));
-    const auto iy = static_cast<std::uint32_t>(static_cast<std::int32_t>(math::floor(y)));
+    const auto ix = static_cast<std::uint32_t>(periodic::floor_int(x));
+    const auto iy = static_cast<std::uint32_t>(periodic::floor_int(y));
     return scene.rng.block(Purpose::texture, (iy << 16) | (ix & 0xffffu));
   }
 

@@ -15,6 +15,12 @@ WS_INLINE float near(float at) {
   return math::clamp(at, -0x1p+22f, 0x1p+22f);
 }
 
+/// The largest integer up to a coordinate, which is clamped to 2^30: towards the horizon, it would
+/// not fit, and devices convert such values differently.
+WS_INLINE std::int32_t floor_int(float at) {
+  return static_cast<std::int32_t>(math::floor(math::clamp(at, -0x1p+30f, 0x1p+30f)));
+}
+
 /// i modulo `side`.
 WS_INLINE std::int32_t wrap(std::int32_t i, std::int32_t side) {
   const std::int32_t rest = i % side;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/config/params.h"
+#include "generators/images/periodic.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/pixels.h"
 #include "kernels/random/math.h"
@@ -330,10 +331,8 @@ struct Shapes {
     if (scene.texture == Texture::grain) {
       WS_LANES
       for (int i = 0; i < N; ++i) {
-        const auto ix =
-            static_cast<std::uint32_t>(static_cast<std::int32_t>(math::floor(run.x[i])));
-        const auto iy =
-            static_cast<std::uint32_t>(static_cast<std::int32_t>(math::floor(run.y[i])));
+        const auto ix = static_cast<std::uint32_t>(periodic::floor_int(run.x[i]));
+        const auto iy = static_cast<std::uint32_t>(periodic::floor_int(run.y[i]));
         const Philox4 w = scene.rng.block(Purpose::texture, (iy << 16) | (ix & 0xffffu));
         share[i] = scene.strength * unit_float(w.word[0]);
       }

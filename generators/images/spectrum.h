@@ -11,6 +11,7 @@
 #include "core/config/params.h"
 #include "generators/images/fft_tiles.h"
 #include "generators/images/inverse_fft.h"
+#include "generators/images/periodic.h"
 #include "generators/images/spectrum_waves.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/canvas.h"
@@ -419,9 +420,6 @@ struct Spectrum {
     return std::bit_cast<float>(key ^ ((key >> 31) != 0 ? 0x80000000u : 0xffffffffu));
   }
 
-  WS_INLINE static std::int32_t floor_int(float x) {
-    return static_cast<std::int32_t>(math::floor(x));
-  }
   /// Cell index of a pixel; the grid is periodic.
   WS_INLINE static std::int32_t place(const Scene& scene, std::int32_t x, std::int32_t y) {
     const std::int32_t last = (1 << scene.log_side) - 1;
@@ -452,9 +450,9 @@ struct Spectrum {
     if (scene.on_grid) {
       if constexpr (N == 8) {
         // Eight pixels starting at a multiple of eight: four even and four odd columns.
-        const std::int32_t x = floor_int(run.x[0]);
+        const std::int32_t x = periodic::floor_int(run.x[0]);
         if (run.in_step && x % 8 == 0) {
-          const std::int32_t at = place(scene, x, floor_int(run.y[0]));
+          const std::int32_t at = place(scene, x, periodic::floor_int(run.y[0]));
           read_eight(cells + at, grid / 2, colour.r);
           if constexpr (kFields == 1) return;
           read_eight(cells + grid + at, grid / 2, colour.g);
@@ -464,7 +462,8 @@ struct Spectrum {
       }
       WS_LANES
       for (int i = 0; i < N; ++i) {
-        const std::int32_t at = place(scene, floor_int(run.x[i]), floor_int(run.y[i]));
+        const std::int32_t at =
+            place(scene, periodic::floor_int(run.x[i]), periodic::floor_int(run.y[i]));
         set(i, [&](const Cell* from) { return fft::load(from + at); });
       }
       return;
@@ -472,7 +471,7 @@ struct Spectrum {
     WS_LANES
     for (int i = 0; i < N; ++i) {  // bilinear between the centres of four pixels
       const float x = run.x[i] - 0.5f, y = run.y[i] - 0.5f;
-      const std::int32_t ix = floor_int(x), iy = floor_int(y);
+      const std::int32_t ix = periodic::floor_int(x), iy = periodic::floor_int(y);
       const float u = x - math::floor(x), v = y - math::floor(y);
       const std::int32_t here = place(scene, ix, iy), right = place(scene, ix + 1, iy);
       const std::int32_t below = place(scene, ix, iy + 1), across = place(scene, ix + 1, iy + 1);

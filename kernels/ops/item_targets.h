@@ -21,7 +21,9 @@ struct HideFeatures {
   std::uint64_t hidden;
 
   WS_HD void operator()(std::int64_t i) const {
-    visible[i] = ((hidden >> (i % features)) & 1u) != 0 ? T(0.0f) : x[i];
+    const std::int64_t feature = i % features;
+    const bool is_hidden = feature < kMostHidable && ((hidden >> feature) & 1u) != 0;
+    visible[i] = is_hidden ? T(0.0f) : x[i];
   }
 };
 

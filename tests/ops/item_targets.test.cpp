@@ -96,16 +96,20 @@ TEST_P(ItemTargetsTest, MatchDoublePrecisionAndFiniteDifferences) {
 }
 
 TEST_P(ItemTargetsTest, HideTheFeaturesOfTheMask) {
-  const auto values = random_values<float>(3 * 5 * 4, 1);
-  const Buffer<float> x = buffer(values), visible = buffer<float>(values.size());
-  BatchView batch;
-  batch.size = 3;
-  batch.layout = SampleLayout::set(5, 4);
-  batch.x = x.data();
-  hide_features(stream(), batch, 0b1010, visible.data());
-  const std::vector<float> seen = visible.values();
-  for (std::size_t i = 0; i < values.size(); ++i)
-    EXPECT_EQ(seen[i], i % 2 == 1 ? 0 : values[i]) << i;
+  for (const int features : {4, 70}) {  // 64 can be hidden
+    const auto values = random_values<float>(static_cast<std::size_t>(3 * 5 * features), 1);
+    const Buffer<float> x = buffer(values), visible = buffer<float>(values.size());
+    BatchView batch;
+    batch.size = 3;
+    batch.layout = SampleLayout::set(5, features);
+    batch.x = x.data();
+    hide_features(stream(), batch, 0b1010, visible.data());
+    const std::vector<float> seen = visible.values();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::size_t feature = i % static_cast<std::size_t>(features);
+      EXPECT_EQ(seen[i], feature == 1 || feature == 3 ? 0 : values[i]) << i;
+    }
+  }
 }
 
 WS_ON_EVERY_BACKEND(ItemTargetsTest);
