@@ -95,7 +95,8 @@ Sass.
         def row(test, outcome, *kernels):
             return {"program": "ops", "test": test, "seed": 0, "outcome": outcome, "seconds": 60, "kernels": kernels}
         page = self.script.page_text([row("Good", "passed", "a", "foreign"), row("Bad", "failed"), row("Slow", "stopped")],
-                                     2, {"a", "b"})
+                                     2, {"a", "b"}, "abc123")
+        self.assertIn("commit abc123", page)
         self.assertIn("| `ops` | 0 | 1 | 1 | 0 | 1 | 3 |\n", page)
         self.assertIn("1 of 2 kernels ran. The others: `b`.\n", page)
         self.assertIn("Failed: `Bad`, seed 0.", page)
