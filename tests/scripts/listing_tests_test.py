@@ -88,14 +88,14 @@ Sass.
         for code, text in (("one", "EXIT"), ("two", "EXIT"), ("two", "NOP")):
             program.write_text(code)
             listing.write_text(text)
-            keys.append(self.script.key_of("program", self.place))
+            keys.append(self.script.keys_of(["program"], self.place)["program"])
         self.assertEqual(len(set(keys)), 3)
 
     def test_writes_a_page(self):
         def row(test, outcome, *kernels):
             return {"program": "ops", "test": test, "seed": 0, "outcome": outcome, "seconds": 60, "kernels": kernels}
-        page = self.script.page_text([row("Good", "passed", "a", "foreign"), row("Bad", "failed"), row("Slow", "stopped")],
-                                     2, {"a", "b"}, "abc123")
+        rows = [row("Good", "passed", "a", "foreign"), row("Bad", "failed"), row("Slow", "stopped")]
+        page = self.script.page_text(rows, 2, {"a": "a", "b": "b"}, "abc123")
         self.assertIn("commit abc123", page)
         self.assertIn("| `ops` | 0 | 1 | 1 | 0 | 1 | 3 |\n", page)
         self.assertIn("1 of 2 kernels ran. The others: `b`.\n", page)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
-sys.path.insert(0, str(SCRIPTS))  # of the modules that scripts share
+sys.path.insert(0, str(SCRIPTS))  # has modules that several scripts import
 
 
 def load_script(name):

@@ -20,8 +20,8 @@ class Kernels {
   static Kernels* of_environment();
 
   /// `block`: the mangled type of a kernel's parameter. Throws std::runtime_error if no kernel takes
-  /// it, and for an unreadable listing or an unknown instruction. At the first call for a kernel, its mangled name is added to
-  /// the file that WELLSPRING_STAND_IN_RAN names.
+  /// it, and for an unreadable listing or an unknown instruction. At the first call for a kernel,
+  /// its mangled name is added to the file that WELLSPRING_STAND_IN_RAN names.
   Code& find(const std::string& block);
   /// Selects whether later launches run listings (the default) or the host's loops.
   void use(bool listings) { in_use_ = listings; }
