@@ -50,6 +50,14 @@ RunConfig measurable(RunConfig config, std::vector<std::string>& notes) {
   config.train.epochs = 0;
   config.train.steps = config.data.sources.size() > 1 ? kMixedSteps : kSteps;
   config.init.from.clear();
+  // A phase that begins during the measurement would make rungs train different networks.
+  bool unfreezes = false;
+  for (ParameterRule& rule : config.optimizer.parameters) {
+    unfreezes = unfreezes || rule.unfreeze_at.value_or(0) > 0;
+    if (rule.unfreeze_at) rule.unfreeze_at = 0;
+  }
+  if (unfreezes)
+    notes.push_back("measured with the parameters of unfreeze_at trained from the start");
   if (config.data.schedule.size() > 1) {
     const std::vector<double> weights = mean_weights(config.data.schedule);
     std::string text;
@@ -90,6 +98,20 @@ std::unique_ptr<Trainer> TrainingLadder::trainer(const RunConfig& config,
   options.write_files = false;
   options.keep = keep;
   return std::make_unique<Trainer>(config, observer_, options);
+}
+
+/// A trainer, or null, with a note, if this machine or the data do not allow the configuration, such
+/// as images that only a crop brings to their size, or half a batch that does not divide.
+std::unique_ptr<Trainer> TrainingLadder::possible_trainer(const std::string& what,
+                                                          const RunConfig& config) {
+  try {
+    return trainer(config);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::config) throw;
+    const std::string text = error.what();
+    notes_.push_back(fmt::format("not tried: {}: {}", what, text.substr(0, text.find('\n'))));
+    return nullptr;
+  }
 }
 
 std::vector<std::string> TrainingLadder::notes() const {
@@ -230,14 +252,9 @@ std::vector<Counterfactual> TrainingLadder::test_causes(const std::vector<Cause>
     if (std::ranges::none_of(causes,
                              [&](const Cause& cause) { return counterfactual.tests(cause); }))
       return;
-    try {
-      trainers.push_back(trainer(config));
-    } catch (const Error& error) {  // such as images that only a crop brings to their size
-      if (error.kind() != ErrorKind::config) throw;
-      const std::string text = error.what();
-      notes_.push_back(fmt::format("not tried: {}: {}", what, text.substr(0, text.find('\n'))));
-      return;
-    }
+    std::unique_ptr<Trainer> other = possible_trainer(what, config);
+    if (!other) return;
+    trainers.push_back(std::move(other));
     rungs.push_back(rung(what, "", *trainers.back()));
     tried.push_back(counterfactual);
   };
@@ -286,8 +303,11 @@ std::vector<Rung> TrainingLadder::sweep() {
       if (other < least) continue;
       RunConfig config = config_;
       change(config, other);
-      swept_.push_back(trainer(config));
-      rungs.push_back(rung(fmt::format("{}={}", key, other), "", *swept_.back()));
+      const std::string what = fmt::format("{}={}", key, other);
+      std::unique_ptr<Trainer> changed = possible_trainer(what, config);
+      if (!changed) continue;
+      swept_.push_back(std::move(changed));
+      rungs.push_back(rung(what, "", *swept_.back()));
     }
   };
   add("train.batch", config_.train.batch, 1,

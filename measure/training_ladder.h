@@ -63,6 +63,7 @@ class TrainingLadder {
 
  private:
   std::unique_ptr<Trainer> trainer(const RunConfig& config, const KeepBatches& keep = {}) const;
+  std::unique_ptr<Trainer> possible_trainer(const std::string& what, const RunConfig& config);
   /// The configuration with these settings of the sources that `configured_` streams.
   /// `fraction`: of the rows, in the cache.
   RunConfig streamed_as(Storage storage, std::optional<RowForm> cache, double fraction = 1) const;

@@ -1,6 +1,7 @@
 // The rungs of real configurations. No test depends on the speed of the machine.
 #include "measure/training_ladder.h"
 
+#include "core/text/text.h"
 #include "kernels/runtime/caches.h"
 #include "measure/diagnosis_report.h"
 #include "measure/page_cache.h"
@@ -154,6 +155,35 @@ TEST_F(TrainingLadders, SweepSettingsAndNameTheBest) {
                                              "threads=2", "data.sources.0.threads=2",
                                              "data.sources.0.ahead=4"}));
   EXPECT_EQ(sweep.rungs[1].samples, 4);
+}
+
+TEST_F(TrainingLadders, SkipSettingsThatAreNotAllowed) {
+  TrainingLadder training(config({"train.accumulate=2", "train.batch=2"}), silent_);
+  std::vector<std::string> names;
+  for (const Rung& rung : training.sweep()) names.push_back(rung.name);
+  EXPECT_EQ(std::ranges::count(names, "train.batch=1"), 0);
+  EXPECT_EQ(std::ranges::count(names, "train.batch=4"), 1);
+  expect_parts(join(training.notes()), {"not tried: train.batch=1"});
+}
+
+// A phase that began during the measurement would record another step.
+TEST_F(TrainingLadders, TrainAllParametersFromTheStart) {
+  struct Recordings : TrainObserver {
+    int count = 0;
+    void on_graph(const GraphCensus&, std::uint64_t) override { ++count; }
+  } recordings;
+  TrainingLadder training(
+      config({"optimizer.parameters=[{match: '*', unfreeze_at: 3}, {match: 'head.*', unfreeze_at: "
+              "0}]"}),
+      recordings);
+  expect_parts(join(training.notes()), {"unfreeze_at"});
+  const std::vector<Rung> rungs = training.rungs();
+  const Rung& configured = *std::ranges::find(rungs, "as configured", &Rung::name);
+  configured.run(2);
+  const int first = recordings.count;
+  configured.run(8);
+  EXPECT_GT(first, 0);
+  EXPECT_EQ(recordings.count, first);
 }
 
 /// Steps of `samples` samples at `rate` steps/s.

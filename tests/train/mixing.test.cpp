@@ -239,6 +239,28 @@ std::string refusal(const std::vector<std::string>& overrides) {
   return message_of(ErrorKind::config, [&] { RunConfig::parse(kSmallRun, "run.yaml", overrides); });
 }
 
+// A mixed batch has one column of proportions, so it can hold one kind of labels.
+TEST(MixingRuns, RefuseTwoKindsOfLabelsOfASource) {
+  std::vector<HeadSpec> heads(2);
+  heads[0].name = "kind";
+  heads[1].name = "tags";
+  for (HeadSpec& head : heads) head.classes = {"a", "b", "c"};
+  std::vector<HeadSources> feeds(2);
+  for (HeadSources& feed : feeds) feed.sources = 0b10;
+  EXPECT_EQ(mixed_labels(heads, feeds, 2)[1].classes, 3);
+  heads[1].loss = LossKind::multi_label;
+  const auto refused = [&] {
+    return message_of(ErrorKind::config, [&] { mixed_labels(heads, feeds, 2); });
+  };
+  expect_parts(refused(), {"data.mix: heads 'kind' and 'tags'", "different labels"});
+  heads[0].loss = LossKind::soft_label;
+  EXPECT_TRUE(mixed_labels(heads, feeds, 2)[1].in_target);
+  heads[0].classes.pop_back();
+  expect_parts(refused(), {"heads 'kind' and 'tags'"});
+  feeds[0].sources = 0b01;
+  EXPECT_EQ(mixed_labels(heads, feeds, 2)[0].classes, 2);
+}
+
 TEST(MixingConfigs, RefuseBadSettings) {
   expect_parts(refusal({"data.mix={mixup: 1}", "train.batch=9"}),
                {"data.mix", "a batch of 9 samples", "10"});

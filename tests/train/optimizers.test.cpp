@@ -163,6 +163,21 @@ TEST(LayerDecay, DividesNetworksAsTimmDoes) {
   }
 }
 
+TEST(LayerDecay, CountsTheOutputLayerOfItemsAsTheLastBlock) {
+  Stream stream(Device::cpu(), 1);
+  MemoryPlan memory(Device::cpu());
+  const auto model = make_model("transformer", {{"depth", "2", {}}, {"heads", "2", {}}});
+  Network network(
+      model->record(SampleLayout::set(8, 4), {{.name = kItemOutput, .width = 2, .dense = true}}),
+      {}, stream, memory);
+  for (const ParameterTensor& tensor : network.parameters().tensors())
+    EXPECT_EQ(tensor.block, tensor.name.starts_with("item_head") ? 3
+                            : tensor.name.starts_with("block0.") ? 1
+                            : tensor.name.starts_with("embed")   ? 0
+                                                                 : 2)
+        << tensor.name;
+}
+
 // A constant rate continues; a cool-down is repeated from an earlier checkpoint.
 TEST(Schedules, KeepTheRatesOfEarlierStepsInLongerRuns) {
   const Settings constant = {"optimizer.schedule=constant", "optimizer.warmup=0"};

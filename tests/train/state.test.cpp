@@ -222,6 +222,26 @@ TEST(State, AllowsTheMetricsRingToChangeItsLength) {
   EXPECT_EQ(second.run().step, 30u);
 }
 
+// Its first window has only the steps after the resume.
+TEST(State, ReportsNoStepsFromBeforeTheRingBegan) {
+  const TemporaryFolder folder;
+  Listener listener;
+  {
+    Trainer first(small_run(folder.path()), listener, quick());
+    first.train_until(10);
+    first.checkpoint();
+  }
+  listener.steps.clear();
+  Trainer(small_run(folder.path(), {"train.log_every=6"}), listener, quick()).run();
+  Listener whole;
+  Trainer(small_run("unused", {"train.log_every=2"}), whole, in_memory()).run();
+  const StepReport& window = listener.steps.at(0);
+  EXPECT_EQ(window.step, 12u);
+  EXPECT_EQ(window.window, 2u);
+  EXPECT_EQ(window.loss, whole.steps.at(5).loss);
+  EXPECT_EQ(window.sources.at(0).achieved_share, whole.steps.at(5).sources.at(0).achieved_share);
+}
+
 TEST(SnapshotTest, ReportsTheFirstByteThatDiffers) {
   MemoryPlan memory(Device::cpu());
   const auto a = memory.reserve_state<std::uint8_t>("test", "a", 3);

@@ -39,12 +39,27 @@ struct KeptHeads {
         listed(why), "set init.head=reset to re-initialise the output layer"});
 }
 
+/// True if all outputs of a target have the same meaning.
+bool same_outputs(const ops::RegressionLaw& a, const ops::RegressionLaw& b) {
+  return a.outputs == b.outputs && std::ranges::equal(a.level, b.level);
+}
+
+/// "error quantile [0.1, 0.9]"
+std::string error_text(const ops::RegressionLaw& law) {
+  const auto& names = error_names();
+  const auto name = std::ranges::find(names, law.error, [](const auto& n) { return n.second; });
+  if (law.error != ops::RegressionError::quantile) return "error " + name->first;
+  return fmt::format("error {} [{}]", name->first,
+                     fmt::join(law.level + 1, law.level + law.outputs, ", "));
+}
+
 /// "4 classes", or the class names if `other` has the same number of classes.
 std::string outputs_text(const HeadSpec& head, const HeadSpec& other) {
   if (head.loss != other.loss) return "loss " + to_string(head.loss);
   if (head.output != other.output) return fmt::format("output {}", head.output);
   if (head.is_embedding()) return fmt::format("projection [{}]", fmt::join(head.projection, ", "));
   if (head.is_masked()) return counted(head.patch_values, "value") + " per patch";
+  if (!same_outputs(head.law, other.law)) return error_text(head.law);
   if (head.rows() != other.rows())
     return head.has_targets() ? counted(head.rows(), "target")
                               : counted(head.rows(), "class", "classes");
@@ -73,7 +88,8 @@ KeptHeads match_heads(const ModelFile& model, const std::vector<HeadSpec>& here,
     const bool fits = other != there.end() && other->loss == head.loss &&
                       other->classes == head.classes && other->targets == head.targets &&
                       other->output == head.output && other->projection == head.projection &&
-                      other->patch_values == head.patch_values;
+                      other->patch_values == head.patch_values &&
+                      same_outputs(other->law, head.law);
     if (other == there.end() || (!fits && shapes == InitShapes::adapt)) {
       kept.added.push_back(head.name);
     } else if (!fits) {
@@ -200,7 +216,8 @@ class WeightFitter {
     std::set<std::string> known;
     for (const ParameterTensor& tensor : parameters_.tensors()) {
       known.insert(tensor.name);
-      tensor.output.empty() ? fit(tensor) : fit_head(tensor);
+      const std::string output = output_of(tensor);
+      output.empty() ? fit(tensor) : fit_head(tensor, output);
     }
     report_.types.assign(types_.begin(), types_.end());
     for (const TensorInfo& info : model_.tensors().tensors())
@@ -226,12 +243,25 @@ class WeightFitter {
     note_loaded(info, report_.loaded, tensor.name);
   }
 
-  void fit_head(const ParameterTensor& tensor) {
+  /// The output that a tensor's layer writes, also through the hidden layers of a projection
+  /// (Tape::head): "head.hidden1.weight" belongs to the output of "head.weight". "": none.
+  std::string output_of(const ParameterTensor& tensor) const {
+    const std::size_t hidden = tensor.name.rfind(".hidden");
+    if (!tensor.output.empty() || hidden == std::string::npos) return tensor.output;
+    const auto layer = std::ranges::find(
+        parameters_.tensors(), tensor.name.substr(0, hidden) + ".weight", &ParameterTensor::name);
+    return layer == parameters_.tensors().end() ? "" : layer->output;
+  }
+
+  void fit_head(const ParameterTensor& tensor, const std::string& output) {
     const TensorInfo* info = find(tensor.name);
     const bool described = model_.description().has_value();
-    if (init_.head == HeadInit::reset || (described && kept_.rows.empty()) ||
+    const bool keeps = std::ranges::find(kept_.rows, output, &KeptRows::output) != kept_.rows.end();
+    if (init_.head == HeadInit::reset || (described && !keeps) ||
         (!described && init_.shapes == InitShapes::adapt && !fits(tensor, info))) {
       report_.reset.push_back(tensor.name);
+    } else if (tensor.output.empty()) {
+      fit(tensor);
     } else if (described) {
       keep_rows(model_, kept_, tensor, place(tensor));
       note_loaded(*info, report_.loaded, tensor.name);

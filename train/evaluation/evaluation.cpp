@@ -78,16 +78,14 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, SupervisedTask& t
   SampleLayout layout = mixture_.layout();
   layout.latents = std::max(layout.latents, task.layout().latents);
   MemoryPlan& memory = context.memory;
-  const Share share = context.pass_share();
-  const std::int64_t rows = share.rows;
-  pass_.plan(memory, rows, layout, task);
-  losses_.emplace(task.heads(), feeds_, mixture_.size(), share, task.compute(),
+  pass_.plan(memory, layout, task);
+  losses_.emplace(task.heads(), feeds_, mixture_.size(), context.pass_share(), task.compute(),
                   HeadLosses::Mode::evaluate, memory, "evaluation");
   const auto sums = static_cast<std::size_t>(losses_->layout().sums());
   sums_ = memory.reserve<double>("evaluation", "sums", sums);
   host_sums_ = memory.reserve<double>("evaluation", "sums", sums, MemorySpace::host);
   plan_scores(signals);
-  mixture_.plan(memory, rows, 1);
+  mixture_.plan(memory, task.rows(), 1);
 }
 
 void Evaluator::plan_scores(const std::vector<std::size_t>& signals) {

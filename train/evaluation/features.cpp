@@ -47,9 +47,8 @@ class FeaturePass {
         watch_(observer.watch()),
         network_(checkpoint, config_, observer, layer) {
     MemoryPlan& memory = network_.context.memory;
-    const std::int64_t rows = network_.context.share.rows;
-    pass_.plan(memory, rows, mixture().layout(), network_.task);
-    mixture().plan(memory, rows, 1);
+    pass_.plan(memory, mixture().layout(), network_.task);
+    mixture().plan(memory, network_.task.rows(), 1);
     network_.load(config_);
     mixture().load(network_.context.stream);
     truth_ = held_out_truth(config_, mixture());

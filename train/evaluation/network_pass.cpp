@@ -32,8 +32,8 @@ void require_finite_outputs(const PredictedRows& rows, const Mixture& mixture) {
         "computes in bf16, try precision=f32"});
 }
 
-void NetworkPass::plan(MemoryPlan& memory, std::int64_t rows, const SampleLayout& layout,
-                       const SupervisedTask& task) {
+void NetworkPass::plan(MemoryPlan& memory, const SampleLayout& layout, const SupervisedTask& task) {
+  const std::int64_t rows = task.rows();
   batch_.plan(memory, "evaluation", rows, layout, task.compute());
   SampleLayout truth = SampleLayout::event(0);
   if (layout.kind == SampleKind::set) truth = SampleLayout::set(layout.items, 0);

@@ -34,9 +34,8 @@ struct HeldOutRange {
 
 class NetworkPass {
  public:
-  /// Plans a batch and its host copy. `layout`: layout of the samples.
-  void plan(MemoryPlan& memory, std::int64_t rows, const SampleLayout& layout,
-            const SupervisedTask& task);
+  /// Plans a batch of the network's rows and its host copy. `layout`: layout of the samples.
+  void plan(MemoryPlan& memory, const SampleLayout& layout, const SupervisedTask& task);
 
   struct Uses {
     /// Enqueues further work on a batch, of which the first `count` rows are samples.

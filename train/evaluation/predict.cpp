@@ -130,8 +130,8 @@ PredictReport predict(const PredictOptions& options, RunConfig config, TrainObse
   CheckpointNetwork network(options.checkpoint, config, observer);
   Mixture& mixture = network.mixture;
   NetworkPass pass;
-  pass.plan(network.context.memory, config.train.batch, mixture.layout(), network.task);
-  mixture.plan(network.context.memory, config.train.batch, 1);
+  pass.plan(network.context.memory, mixture.layout(), network.task);
+  mixture.plan(network.context.memory, network.task.rows(), 1);
   network.load(config);
   mixture.load(network.context.stream);
   const Dataset& data = *mixture.source(0).rows();

@@ -63,8 +63,10 @@ struct Transformer {
       x = block(tape, x, fmt::format("block{}", i));
     }
     x = tape.layer_norm(x, "norm");
+    const bool pools = tape.wants(kSampleOutput);
+    if (!pools) tape.begin_block();
     if (tape.wants(kItemOutput)) tape.head(x, "item_head", {.output = kItemOutput});
-    if (!tape.wants(kSampleOutput)) return;
+    if (!pools) return;
     x = tape.item_mean(x);
     if (tape.has_globals()) x = tape.concatenate(x, tape.globals());
     tape.begin_block();

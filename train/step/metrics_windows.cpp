@@ -22,9 +22,13 @@ StepReport summarise_window(const WindowLines& window, const Mixture& mixture,
   StepReport result;
   result.step = window.last;
   result.steps = steps;
-  result.window = window.last - window.first;
+  // A ring that began anew in the middle of the window, because log_every changed on a resume, lacks
+  // the earlier lines.
+  std::uint64_t first = window.first;
+  while (first + 1 < window.last && window.line(first).step != first) ++first;
+  result.window = window.last - first;
   std::vector<double> sums(static_cast<std::size_t>(losses.layout().sums()), 0);
-  for (std::uint64_t s = window.first; s < window.last; ++s) {
+  for (std::uint64_t s = first; s < window.last; ++s) {
     result.loss += static_cast<double>(window.line(s).loss);
     const std::span<const double> line = window.sums(s);
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += line[i];
@@ -39,8 +43,7 @@ StepReport summarise_window(const WindowLines& window, const Mixture& mixture,
     SourceReport source = summarise_source(losses, sums, k);
     source.name = mixture.source(k).name();
     const auto count = static_cast<double>(source.samples);
-    source.wanted_share =
-        (mixture.target(window.last, k) - mixture.target(window.first, k)) / samples;
+    source.wanted_share = (mixture.target(window.last, k) - mixture.target(first, k)) / samples;
     source.achieved_share = count / samples;
     if (source.accuracy) {
       correct += *source.accuracy * count;

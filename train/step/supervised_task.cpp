@@ -24,6 +24,7 @@ SupervisedTask::Input SupervisedTask::Input::of(const RunConfig& config, const M
 SupervisedTask::SupervisedTask(const RunConfig& config, RunContext& context, DType compute,
                                Input input)
     : input_(std::move(input)),
+      rows_(context.pass_share().rows),
       optimizer_(config.optimizer.spec),
       clip_(static_cast<float>(config.train.clip)),
       ema_(static_cast<float>(config.train.ema)) {
@@ -34,7 +35,7 @@ SupervisedTask::SupervisedTask(const RunConfig& config, RunContext& context, DTy
     feature_shape_ = tape.append_features(*input_.features);
     features_ = static_cast<std::int32_t>(feature_shape_.elements());
   }
-  NetworkSpec spec{.batch = context.pass_share().rows,
+  NetworkSpec spec{.batch = rows_,
                    .compute = compute,
                    .seed = config.seed,
                    .loss_in_output_layer = input_.loss_in_output_layer && !input_.features,

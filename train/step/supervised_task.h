@@ -45,6 +45,8 @@ class SupervisedTask {
   std::uint64_t next_phase() const {
     return phase_ + 1 < phases_.size() ? phases_[phase_ + 1] : UINT64_MAX;
   }
+  /// Rows of a pass through the network.
+  std::int64_t rows() const { return rows_; }
   /// Enqueues the network on pass.batch; outside training also the averages of heads.
   void forward(const Pass& pass);
   /// [batch, outputs of all heads and features] f32, after forward().
@@ -77,6 +79,7 @@ class SupervisedTask {
 
  private:
   Input input_;
+  std::int64_t rows_;
   ops::OptimizerSpec optimizer_;
   float clip_, ema_;
   TensorShape feature_shape_;

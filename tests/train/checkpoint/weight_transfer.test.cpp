@@ -195,6 +195,57 @@ TEST_F(WeightTransfer, KeepsHeadsCommonToBothNetworks) {
   expect_parts(note_, {"loaded 14 tensors; reset head 'more'"});
 }
 
+TEST_F(WeightTransfer, RefusesToKeepARegressionWithOtherOutputs) {
+  const auto places = [](const std::string& error) {
+    return "heads=[{name: shapes}, {name: noise}, {name: place, loss: regression, targets: [x], "
+           "sources: [shapes]" +
+           error + "}]";
+  };
+  const auto train = [&](const std::string& error) {
+    Trainer(small_run(folder_.path(), {places(error), "train.steps=2"}), listener_, test::quick())
+        .run();
+    return find_model_file(folder_.path());
+  };
+  const fs::path squared = train("");
+  expect_parts(refused(ErrorKind::config, squared, {"init.head=keep", places(", error: gaussian")}),
+               {"head 'place' has error squared in the file, error gaussian in this network"});
+  initial_losses(squared, {"init.head=keep", places(", error: huber, delta: 0.5")});
+  expect_parts(note_, {"loaded 14 tensors"});
+  initial_losses(squared, {"init.head=keep", "init.shapes=adapt", places(", error: gaussian")});
+  expect_parts(note_, {"reset head 'place'"});
+}
+
+// An output that the file lacks is new, although another one is kept.
+TEST_F(WeightTransfer, KeepsHeadsNextToANewOutput) {
+  const std::string unet = "model={name: unet, widths: [4, 8], group_width: 4}";
+  Trainer(small_run(folder_.path(), {unet, "train.steps=2", "eval.sources=[{of: shapes}]",
+                                     "data.sources=[{name: shapes, kind: generator, generator: "
+                                     "shapes}]",
+                                     "heads=[{name: mask, loss: pixel_class, sources: [shapes]}]"}),
+          listener_, test::quick())
+      .run();
+  initial_losses(find_model_file(folder_.path()),
+                 {unet, "init.head=keep",
+                  "heads=[{name: mask, loss: pixel_class, sources: [shapes]}, {name: noise}]"});
+  expect_parts(note_, {"reset head 'noise', head.weight, head.bias"});
+}
+
+// Hidden layers of a projection belong to its head.
+TEST_F(WeightTransfer, ResetsProjectionsWithTheirHead) {
+  const auto settings = [](const std::string& projection) {
+    return std::vector<std::string>{
+        "data.views=2", "eval.sources=[]",
+        "heads=[{name: pretext, loss: info_nce, projection: " + projection + "}]"};
+  };
+  Trainer(small_run(folder_.path(), with(settings("[8, 4]"), {"train.steps=2"})), listener_,
+          test::quick())
+      .run();
+  std::vector<std::string> wider = with(settings("[12, 4]"), {"init.head=reset"});
+  wider.push_back("init.from=" + find_model_file(folder_.path()).string());
+  const Trainer trainer(small_run("unused", wider), listener_, in_memory());
+  expect_parts(trainer.plan().notes.at(0), {"reset ", "hidden1.weight"});
+}
+
 TEST_F(WeightTransfer, AdaptsPositionsToTheSizeOfImages) {
   const std::string vit = "model={name: vit, patch: 2, width: 8, depth: 1, heads: 2}";
   Trainer(small_run(folder_.path(), {vit, "train.steps=2"}), listener_, test::quick()).run();

@@ -91,11 +91,15 @@ TEST_F(Features, AreEqualForAnyBatch) {
   write("a.npz", "stage1");
   write("b.npz", "stage1");
   EXPECT_EQ(slurp(folder_ / "a.npz"), slurp(folder_ / "b.npz"));
-  write("c.npz", "stage1", {"train.batch=5"});
   const auto a = npz_values<float>(folder_ / "a.npz", "features");
-  const auto c = npz_values<float>(folder_ / "c.npz", "features");
-  ASSERT_EQ(a.size(), c.size());
-  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], c[i], 5 * 72 * 10 * 0x1p-24);
+  for (const char* const batch : {"train.batch=5", "train.accumulate=2"}) {
+    const std::string name = std::string(batch) + ".npz";
+    write(name, "stage1", {batch});
+    const auto other = npz_values<float>(folder_ / name, "features");
+    ASSERT_EQ(a.size(), other.size());
+    for (std::size_t i = 0; i < a.size(); ++i)
+      ASSERT_NEAR(a[i], other[i], 5 * 72 * 10 * 0x1p-24) << batch;
+  }
 }
 
 TEST_F(Features, HaveTheShapeOfTheLayer) {

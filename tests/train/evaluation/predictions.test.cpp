@@ -251,6 +251,23 @@ TEST_F(Predict, GivesTheScoresOfTheEvaluation) {
                                       "scores.npy", "metadata.npy"}));
 }
 
+// A pass through the network has half a batch of rows.
+TEST_F(Predict, GivesTheSameScoresAfterAccumulatedGradients) {
+  train(run({"train.accumulate=2"}));
+  predicted(folder / "photos", folder / "halves.npz");
+  const auto halves = npz_values<float>(folder / "halves.npz", "scores");
+  PredictOptions options;
+  options.checkpoint = folder / "run";
+  options.data = folder / "photos";
+  options.out = folder / "whole.npz";
+  const std::vector<std::string> whole = {"train.accumulate=1"};
+  predict(options, config_of_checkpoint(folder / "run", whole), listener);
+  const auto expected = npz_values<float>(folder / "whole.npz", "scores");
+  ASSERT_EQ(halves.size(), expected.size());
+  // Matrix products of different sizes may add in a different order.
+  for (std::size_t i = 0; i < halves.size(); ++i) EXPECT_NEAR(halves[i], expected[i], 1e-6);
+}
+
 TEST_F(Predict, ReadsFlatFoldersAndArchives) {
   train(run());
   fs::create_directory(folder / "flat");
