@@ -83,6 +83,17 @@ class Mixtures(Folder):
         self.assertEqual(next(other).x.shape, (8, 16, 16, 3))
         self.assertIn("seed: 4", other.config)
 
+    def test_compile_headers_that_a_dict_names(self):
+        """A compiler that fails, so that the test is short."""
+        compiler, header = self.folder / "fails", self.folder / "grating.h"
+        compiler.write_text('#!/bin/sh\n[ "$1" = --version ] && exec g++ --version\necho grating.h:1:2: error: mine >&2\nexit 1\n')
+        compiler.chmod(0o700)
+        header.write_text(pathlib.Path(os.environ["WELLSPRING_SOURCE"], "examples/generators/grating.h").read_text())
+        config = CONFIG | {"data": {"sources": [{"name": "own", "generator": str(header)}]}, "eval": {}}
+        chosen = {"WELLSPRING_CXX": str(compiler), "WELLSPRING_CACHE": str(self.folder / "cache")}
+        with mock.patch.dict(os.environ, chosen), self.assertRaisesRegex(ws.ConfigError, "mine"):
+            ws.Mixture(config)
+
     def test_mixup_is_applied(self):
         change = {"data.mix.mixup": 0.4}
         arrays = self.exported(self.file, "--count", 16, "data.mix.mixup=0.4")
