@@ -30,10 +30,10 @@ namespace {
 struct BenchArguments {
   std::string group = "all", config;
   std::vector<std::string> settings;  ///< key=value, override the configuration
-  std::string filter, json, threshold = "5%";
-  std::optional<std::string> device;
+  std::string filter, json;
+  std::optional<std::string> device, threshold;
   bench::LaunchChoice launch;
-  int ranks = 2;
+  std::optional<int> ranks;
   bool weak = false, cold = false;
 };
 
@@ -59,6 +59,20 @@ class ReadingView final : public TrainObserver {
  private:
   WorkBar work_{STDERR_FILENO};
 };
+
+/// Refuses the options of another group.
+void expect_own_options(const BenchArguments& options) {
+  const auto only_of = [&](const std::string& group, const std::string& option, bool given) {
+    if (given && options.group != group)
+      fail(ErrorKind::config,
+           {fmt::format("command line: {} applies to 'bench {}'", option, group), "",
+            fmt::format("leave it out, or name the group: wellspring bench {}", group)});
+  };
+  only_of("ops", "--cold", options.cold);
+  only_of("ranks", "--ranks", options.ranks.has_value());
+  only_of("ranks", "--weak", options.weak);
+  only_of("compare", "--threshold", options.threshold.has_value());
+}
 
 /// True for `bench generators NAME`.
 bool names_generator(const BenchArguments& options) {
@@ -106,7 +120,7 @@ int run_ranks(const BenchArguments& options) {
           "change the configuration with key=value, such as train.batch=64 or threads=1"});
   RankBench bench{.config = options.config,
                   .settings = options.settings,
-                  .most = options.ranks,
+                  .most = options.ranks.value_or(2),
                   .weak = options.weak,
                   .json = options.json};
   if (options.device) bench.settings.push_back("device=" + *options.device);
@@ -122,10 +136,11 @@ int run_comparison(const BenchArguments& options) {
     fail(ErrorKind::config,
          {"command line: bench compare takes two files", "", "leave out " + options.settings[1]});
   return bench_compare(options.config, options.settings.empty() ? "" : options.settings[0],
-                       options.threshold, options.json);
+                       options.threshold.value_or("5%"), options.json);
 }
 
 int run(const BenchArguments& options) {
+  expect_own_options(options);
   if (options.group == "ranks") return run_ranks(options);
   if (options.group == "compare") return run_comparison(options);
   const std::optional<RunConfig> config = config_of(options);
@@ -149,9 +164,6 @@ int run(const BenchArguments& options) {
           "--threads only to 'bench generators'",
           "", "name the group, for example: wellspring bench generators --batch 4096"});
   }
-  if (options.cold && options.group != "ops")
-    fail(ErrorKind::config, {"command line: --cold applies to 'bench ops'", "",
-                             "name the group: wellspring bench ops --cold"});
   std::optional<bench::MemoryTraffic> flush;
   if (options.cold)
     report.flush = &flush.emplace(report.device, bench::MemoryTraffic::Kind::write,
@@ -232,7 +244,8 @@ Command add_bench(CLI::App& parent) {
       "pairs of windows per row, except of augmentation (default: 11; train: more if they fit in 6 "
       "seconds); fewer than 6 give no interval; ranks: runs per number of processes (default: 3)");
   constexpr double kMostRanks = 4096;
-  add_whole_option(*app, "--ranks", options->ranks, 1, kMostRanks, "ranks: most processes");
+  add_optional_whole(*app, "--ranks", options->ranks, 1, kMostRanks,
+                     "ranks: most processes (default: 2)");
   app->add_flag("--cold", options->cold,
                 "ops: empty the caches before each run; times then include one wait per run");
   app->add_flag("--weak", options->weak,

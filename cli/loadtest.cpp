@@ -48,10 +48,10 @@ std::optional<double> consumer_rate(const std::optional<std::string>& text) {
 
 LoadTest measure(SampleOptions samples, const LoadTestArguments& options,
                  const std::optional<int>& threads) {
-  if (threads && names_generator(samples))
-    samples.threads = threads;
-  else if (threads)
+  if (threads && names_configuration(samples))
     samples.settings.push_back(fmt::format("threads={}", *threads));
+  else
+    samples.threads = threads;
   constexpr std::uint64_t kEndless = std::uint64_t{1} << 62;
   const auto reader = open_samples(samples, [](SampleKind) { return kEndless; });
   return load_test(*reader, static_cast<double>(options.seconds), consumer_rate(options.consumer));

@@ -28,6 +28,11 @@ struct PreviewArguments {
   std::string out;
 };
 
+/// NAME.png; the path of a folder may end with a slash.
+std::string usual_name(const std::filesystem::path& what) {
+  return (what.has_filename() ? what : what.parent_path()).stem().string() + ".png";
+}
+
 std::uint64_t usual_count(SampleKind kind) {
   return kind == SampleKind::image ? kImages : kEvents;
 }
@@ -72,9 +77,7 @@ void require_png_name(const std::string& out) {
 
 int run(const PreviewArguments& options) {
   require_png_name(options.out);
-  const std::string out = options.out.empty()
-                              ? std::filesystem::path(options.samples.what).stem().string() + ".png"
-                              : options.out;
+  const std::string out = options.out.empty() ? usual_name(options.samples.what) : options.out;
   SampleOptions samples = options.samples;
   samples.out = out;
   const auto feed = open_samples(samples, usual_count);

@@ -269,15 +269,17 @@ void add_sample_options(CLI::App& app, SampleOptions& options, const std::string
   refuse_old_spellings(app);
 }
 
-bool names_generator(const SampleOptions& options) {
-  return !has_yaml_name(options.what) && is_generator(options.what);
+bool names_configuration(const SampleOptions& options) {
+  return has_yaml_name(options.what) ||
+         (!is_generator(options.what) && !names_dataset(options.what));
 }
 
 std::unique_ptr<SampleReader> open_samples(const SampleOptions& options,
                                            const std::function<std::uint64_t(SampleKind)>& count) {
-  if (names_generator(options)) return open_generator(options, count);
+  const bool configuration = names_configuration(options);
+  if (!configuration && is_generator(options.what)) return open_generator(options, count);
   refuse_run_folder(options.what);
-  if (!has_yaml_name(options.what) && names_dataset(options.what)) return open_rows(options, count);
+  if (!configuration) return open_rows(options, count);
   if (!is_configuration(options.what)) refuse_name(options.what);
   return open_configuration(options, count);
 }

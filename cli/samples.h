@@ -38,8 +38,8 @@ struct SampleOptions {
 /// Adds all of these options to `app`.
 void add_sample_options(CLI::App& app, SampleOptions& options, const std::string& count_help);
 
-/// True if the options name a generator rather than a configuration.
-bool names_generator(const SampleOptions& options);
+/// True if the options name a configuration rather than a generator or a data set.
+bool names_configuration(const SampleOptions& options);
 
 /// Opens the samples that the options name. `count` returns the default of --count; 0 makes --count
 /// required, except with --split eval and for data sets. Errors (config): neither a generator, a

@@ -118,13 +118,7 @@ class Sweep {
   fs::path log_of(std::size_t r) const { return plan_.runs[r].folder.string() + ".log"; }
 
   void start(std::size_t r) {
-    std::vector<std::string> overrides = plan_.runs[r].overrides;
-    if (arguments_.jobs > 1 && std::ranges::none_of(overrides, [](const std::string& text) {
-          return text.starts_with("threads=");
-        }))
-      overrides.push_back(
-          fmt::format("threads={}", std::max(1, compute_threads(0).count / arguments_.jobs)));
-    running_[start_training(arguments_.config, overrides, log_of(r))] = r;
+    running_[start_training(arguments_.config, plan_.runs[r].overrides, log_of(r))] = r;
     say(r, "started");
   }
 
@@ -220,6 +214,14 @@ void expect_startable(const RunConfig& config, const std::string& figure) {
   check_run(following);
 }
 
+/// Gives a run its part of the CPU threads, unless the configuration or an override sets threads.
+void share_threads(const RunConfig& config, int jobs, std::vector<std::string>& overrides) {
+  const bool given = std::ranges::any_of(
+      overrides, [](const std::string& text) { return text.starts_with("threads="); });
+  if (jobs == 1 || given || config.threads != 0) return;
+  overrides.push_back(fmt::format("threads={}", std::max(1, compute_threads(0).count / jobs)));
+}
+
 int run(const SweepArguments& arguments) {
   expect_one_process("sweep");
   std::vector<SweepAxis> axes;
@@ -233,6 +235,7 @@ int run(const SweepArguments& arguments) {
                                "add sources to eval.sources"});
     run.finished = finished_run(config).has_value();
     if (!run.finished) expect_startable(config, &run == plan.runs.data() ? arguments.figure : "");
+    share_threads(config, arguments.jobs, run.overrides);
   }
   make_folders(arguments.out);
   SignalGuard signals(

@@ -228,8 +228,8 @@ void ConfigNode::finish() const {
 }
 
 ConfigDocument ConfigDocument::parse(const std::string& text, const std::string& name,
-                                     std::span<const std::string> overrides) {
-  auto root = detail::parse_config(text, name);
+                                     std::span<const std::string> overrides, ConfigOrigin origin) {
+  auto root = detail::parse_config(text, {.file = name, .origin = origin});
   detail::apply_overrides(root, overrides);
   root->read = true;
   return ConfigDocument(ConfigNode(std::move(root)));

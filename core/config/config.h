@@ -101,9 +101,10 @@ class ConfigDocument {
   /// value, or an override that replaces a section changed by an earlier one.
   static ConfigDocument load(const std::filesystem::path& file,
                              std::span<const std::string> overrides = {});
-  /// The same from text; messages use `name` as the file name.
+  /// The same from text; messages use `name` as the file name. The overrides are the user's.
   static ConfigDocument parse(const std::string& text, const std::string& name,
-                              std::span<const std::string> overrides = {});
+                              std::span<const std::string> overrides = {},
+                              ConfigOrigin origin = ConfigOrigin::user);
 
   ConfigNode root() const { return root_; }
   void finish() const { root_.finish(); }

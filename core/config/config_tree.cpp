@@ -34,19 +34,20 @@ std::string element_path(const std::string& path, std::size_t index) {
 /// Messages about the value of an override give no line numbers.
 enum class Lines { kept, dropped };
 
-ConfigLocation place_at(const std::string& file, Lines lines, const YAML::Mark& mark) {
-  if (lines == Lines::dropped || mark.is_null()) return {file, 0, 0};
-  return {file, mark.line + 1, mark.column + 1};
+/// A place in the text at `whole`.
+ConfigLocation place_at(const ConfigLocation& whole, Lines lines, const YAML::Mark& mark) {
+  if (lines == Lines::dropped || mark.is_null()) return whole;
+  return {whole.file, mark.line + 1, mark.column + 1, whole.origin};
 }
 
 /// Copies yaml-cpp's nodes into our tree.
 class TreeBuilder {
  public:
-  TreeBuilder(std::string file, Lines lines) : file_(std::move(file)), lines_(lines) {}
+  TreeBuilder(ConfigLocation whole, Lines lines) : whole_(std::move(whole)), lines_(lines) {}
 
   Pointer build(const YAML::Node& node, const std::string& path, int depth = 0) {
     auto value = std::make_shared<ConfigValue>();
-    value->place = place_at(file_, lines_, node.Mark());
+    value->place = place_at(whole_, lines_, node.Mark());
     value->path = path;
     if (depth > kMaxDepth)
       fail(ErrorKind::config,
@@ -88,7 +89,7 @@ class TreeBuilder {
   }
 
   void add_entry(ConfigValue& map, const YAML::Node& key, const YAML::Node& value, int depth) {
-    const ConfigLocation place = place_at(file_, lines_, key.Mark());
+    const ConfigLocation place = place_at(whole_, lines_, key.Mark());
     if (!key.IsScalar()) {
       fail(ErrorKind::config, {place.prefix() + "a key must be a scalar"});
     }
@@ -104,7 +105,7 @@ class TreeBuilder {
     map.append({key.Scalar(), "", place}, std::move(built));
   }
 
-  std::string file_;
+  ConfigLocation whole_;
   Lines lines_;
   int values_ = 0;
 };
@@ -136,20 +137,20 @@ void expect_text(std::string_view text, const std::string& file, Lines lines) {
   }
 }
 
-Pointer parse_yaml(const std::string& text, const std::string& file, Lines lines,
+Pointer parse_yaml(const std::string& text, const ConfigLocation& whole, Lines lines,
                    const std::string& path) {
   try {
     const YAML::Node document = YAML::Load(text);
     if (has_second_document(text)) {
-      fail(ErrorKind::config, {fmt::format("{}: contains more than one YAML document", file),
+      fail(ErrorKind::config, {fmt::format("{}: contains more than one YAML document", whole.file),
                                "a configuration is a single document", "remove the line '---'"});
     }
-    TreeBuilder builder(file, lines);
+    TreeBuilder builder(whole, lines);
     return builder.build(document, path);
   } catch (const YAML::Exception& error) {
     const auto [why, advice] = yaml_reason(error.msg);
     fail(ErrorKind::config,
-         {place_at(file, lines, error.mark).prefix() + "not valid YAML", why, advice});
+         {place_at(whole, lines, error.mark).prefix() + "not valid YAML", why, advice});
   }
 }
 
@@ -165,7 +166,7 @@ const ConfigLocation kCommandLine{"command line", 0, 0};
 Pointer override_value(const std::string& text, const std::string& path) {
   const std::string_view trimmed = trim(text);
   if (trimmed.starts_with('[') || trimmed.starts_with('{')) {
-    return parse_yaml(text, kCommandLine.file, Lines::dropped, path);
+    return parse_yaml(text, kCommandLine, Lines::dropped, path);
   }
   auto value = std::make_shared<ConfigValue>();
   value->kind = ConfigKind::scalar;
@@ -266,12 +267,12 @@ std::string child_path(const std::string& path, const std::string& key) {
   return path.empty() ? key : path + "." + key;
 }
 
-ConfigValue::Pointer parse_config(const std::string& text, const std::string& name) {
-  expect_text(text, name, Lines::kept);
-  Pointer root = parse_yaml(text, name, Lines::kept, "");
+ConfigValue::Pointer parse_config(const std::string& text, const ConfigLocation& whole) {
+  expect_text(text, whole.file, Lines::kept);
+  Pointer root = parse_yaml(text, whole, Lines::kept, "");
   if (root->kind != ConfigKind::map && root->kind != ConfigKind::empty) {
     fail(ErrorKind::config,
-         {fmt::format("{}: not a configuration", name),
+         {fmt::format("{}: not a configuration", whole.file),
           fmt::format("it is {}, not a map of sections and keys", kind_name(root->kind))});
   }
   return root;

@@ -48,9 +48,9 @@ const char* kind_name(ConfigKind kind);
 
 std::string child_path(const std::string& path, const std::string& key);
 
-/// Parses a file's text; messages use `name` as the file name. Throws the config errors of
+/// Parses a file's text. `whole`: location of the file. Throws the config errors of
 /// ConfigDocument::parse.
-ConfigValue::Pointer parse_config(const std::string& text, const std::string& name);
+ConfigValue::Pointer parse_config(const std::string& text, const ConfigLocation& whole);
 
 /// Applies the overrides in order. Throws a config error if one is malformed, or has no effect
 /// because a later one sets the same value or replaces a section or list that contains it.

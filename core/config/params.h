@@ -20,11 +20,15 @@
 
 namespace wellspring {
 
+/// Origin of a value. Only the user's values start a compiler (generators/own).
+enum class ConfigOrigin : std::uint8_t { user, checkpoint };
+
 /// Location of a value: "train.yaml:12:3", or "command line" for key=value overrides.
 struct ConfigLocation {
   std::string file;  ///< file name, or "command line"; "": unknown
   int line = 0;      ///< 1-based; 0: unknown
   int column = 0;    ///< 1-based; 0: unknown
+  ConfigOrigin origin = ConfigOrigin::user;
 
   std::string to_string() const;  ///< "train.yaml:12:3", "command line", ""
   std::string prefix() const;     ///< the same before a message: "train.yaml:12:3: ", or ""

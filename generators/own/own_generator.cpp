@@ -24,12 +24,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// True for the user's configurations and command lines, false for checkpoints and run folders.
+/// True for the user's configurations and command lines, false for checkpoints, run folders and
+/// names without a location.
 bool is_written_by_user(const ConfigLocation& place) {
-  const fs::path file = place.file;
-  if (file.filename() == "config.resolved.yaml") return false;
-  return file.extension() == ".yaml" || file.extension() == ".yml" || file == "command line" ||
-         file == "Generator";
+  return place.origin == ConfigOrigin::user && !place.file.empty() &&
+         fs::path(place.file).filename() != "config.resolved.yaml";
 }
 
 /// If this library is part of a Python module, makes its symbols visible to the object.

@@ -5,6 +5,15 @@ import os
 from ._arguments import as_json, setting
 
 
+def lines_of(overrides):
+    """Overrides as a list: one string, or any number of them."""
+    lines = [overrides] if isinstance(overrides, str) else list(overrides)
+    for line in lines:
+        if not isinstance(line, str):
+            raise TypeError(f"overrides must be strings, not {type(line).__name__}")
+    return lines
+
+
 def settings(config, overrides, changes):
     """(file, text or None, overrides) for the extension module.
 
@@ -12,11 +21,7 @@ def settings(config, overrides, changes):
     overrides   "train.batch=64", as on the command line
     changes     {"train.batch": 64}
     """
-    lines = [overrides] if isinstance(overrides, str) else list(overrides)
-    for line in lines:
-        if not isinstance(line, str):
-            raise TypeError(f"overrides must be strings, not {type(line).__name__}")
-    lines += [f"{key}={setting(key, value)}" for key, value in changes.items()]
+    lines = lines_of(overrides) + [f"{key}={setting(key, value)}" for key, value in changes.items()]
     if isinstance(config, dict):
         return "config", as_json("config", config), lines
     if isinstance(config, (str, os.PathLike)):

@@ -3,10 +3,11 @@
 import io
 import json
 import os
+from collections.abc import Mapping
 
 from . import _core
 from ._arguments import LARGEST_ID, as_json, device_name, image_size, package, setting, text, whole
-from ._configuration import settings
+from ._configuration import lines_of, settings
 
 MOST_SAMPLES = 1 << 40
 
@@ -57,41 +58,82 @@ class Picture:
         return package("PIL.Image", "Picture.image", install="Pillow").open(io.BytesIO(self.png))
 
 
-def _unused(kind, **arguments):
-    """Refuses arguments that samples of this kind do not have: {name: (value, default)}."""
-    for name, (value, default) in arguments.items():
-        if value != default:
-            raise _core.ConfigError(f"{name} is not for {kind}\n  leave it out")
+def _refuse_given(kind, **arguments):
+    """Refuses arguments that samples of this kind do not have: {name: (value, advice)}; None: not given."""
+    for name, (value, advice) in arguments.items():
+        if value is not None:
+            raise _core.ConfigError(f"{name} is not for {kind}\n  {advice}")
 
 
-def _samples(what, count, first, seed, size, plane, device, split, step, overrides, parameters, *, usual=False):
+def _in_params(name, value):
+    """Advice for an argument that may be meant as a parameter or key with the same name."""
+    return f"for a parameter or key of this name, give params={{{name!r}: {value!r}}}"
+
+
+def _merged(params, parameters):
+    """Parameters of a generator or keys of a data set. In `params`, their names may equal arguments."""
+    if params is None:
+        return parameters
+    if not isinstance(params, Mapping):
+        raise TypeError(f"params must be a dict, not {type(params).__name__}")
+    for name in params:
+        if text("a name in params", name) in parameters:
+            raise TypeError(f"{name} is given twice, in params and as an argument")
+    return {**parameters, **params}
+
+
+def _with_device(overrides, device):
+    """The overrides with a device: by default cpu, because samples are the same on every device."""
+    lines = lines_of(overrides)
+    named = [value.strip() for key, _, value in (line.partition("=") for line in lines) if key.strip() == "device"]
+    if not named:
+        return [*lines, "device=" + device_name("cpu" if device is None else device)]
+    if device is not None and device_name(device) not in named:
+        raise _core.ConfigError(f"device = {device_name(device)!r}, but overrides have device={named[0]}\n"
+                                "  leave out one of them")
+    return lines
+
+
+def _samples(what, count, first, seed, size, plane, device, split, step, overrides, params, parameters, *, usual=False):
     """The samples that `what` names: a generator, a configuration or a data set. `usual`: without count, as many as a
     profile has; otherwise all."""
-    named = [(key, setting(key, value)) for key, value in parameters.items()]
-    first = whole("first", first, 0, LARGEST_ID)
+    named = [(key, setting(key, value)) for key, value in _merged(params, parameters).items()]
+    start = whole("first", 0 if first is None else first, 0, LARGEST_ID)
     if count is not None:
         count = whole("count", count, 1, MOST_SAMPLES)
     if isinstance(what, str) and (what.endswith(".h") or what in dict(_core.list_generators())):
-        if overrides or split != "train" or step != 0:
-            raise _core.ConfigError(f"overrides, split and step are for configurations, not for the generator '{what}'")
+        _refuse_given(f"the generator '{what}'",
+                      overrides=(lines_of(overrides) or None, "give its parameters as arguments"),
+                      split=(split, "configurations have a split; " + _in_params("split", split)),
+                      step=(step, "configurations have steps; " + _in_params("step", step)))
         if count is None and not usual:
             raise TypeError("count must be an integer, not NoneType")
-        return _core.generator_samples(what, named, image_size(size), whole("seed", seed, 0, LARGEST_ID), first, count,
-                                       bool(plane), device_name(device))
+        return _core.generator_samples(what, named, image_size(64 if size is None else size),
+                                       whole("seed", 0 if seed is None else seed, 0, LARGEST_ID), start, count,
+                                       bool(plane), device_name("cpu" if device is None else device))
     if _is_dataset(what):
         path = os.fspath(what)
-        _unused(f"the data set {path}", seed=(seed, 0), size=(size, 64), plane=(plane, False), split=(split, "train"),
-                step=(step, 0), overrides=(list(overrides), []), device=(device_name(device), "cpu"))
-        return _core.dataset_samples(path, named, first, count, usual)
+        _refuse_given(f"the data set {path}", seed=(seed, "its rows are stored; leave it out"),
+                      size=(size, "give resize=N or resize=[H, W] for image files"),
+                      plane=(plane or None, "it has no dense labels; leave it out"),
+                      split=(split, _in_params("split", split)), device=(device, "leave it out"),
+                      step=(step, "select the first row with first=N"),
+                      overrides=(lines_of(overrides) or None, "give its keys as arguments"))
+        return _core.dataset_samples(path, named, start, count, usual)
     if isinstance(what, str) and not what.endswith((".yaml", ".yml")) and not os.path.isfile(what):
         _core.Generator(what, [], (64, 64), 0, "cpu", 0, False, "{}")  # refuses the name, with the nearest one
-    if parameters:
-        raise _core.ConfigError(f"unknown argument '{next(iter(parameters))}'\n"
+    if named:
+        raise _core.ConfigError(f"unknown argument '{named[0][0]}'\n"
                                 "  parameters are for generators; a configuration has overrides")
-    if split not in ("train", "eval"):
+    _refuse_given("a configuration", first=(first, "select the first step with step=N"),
+                  seed=(seed, f'give overrides=["seed={seed}"]'),
+                  size=(size, 'give overrides=["data.size=N"] or overrides=["data.size=[H, W]"]'))
+    if split not in (None, "train", "eval"):
         raise _core.ConfigError(f"split = '{split}' is unknown\n  choose 'train' or 'eval'")
-    return _core.run_samples(*settings(what, overrides, {"device": device_name(device)}), split == "eval",
-                             whole("step", step, 0, LARGEST_ID), count, bool(plane), usual)
+    if split == "eval":
+        _refuse_given("split='eval'", step=(step, "held-out samples are the same at every step; leave it out"))
+    return _core.run_samples(*settings(what, _with_device(overrides, device), {}), split == "eval",
+                             whole("step", 0 if step is None else step, 0, LARGEST_ID), count, bool(plane), usual)
 
 
 def _is_dataset(what):
@@ -108,34 +150,44 @@ def _is_dataset(what):
     return True
 
 
-def export(what, out, *, count=None, first=0, seed=0, size=64, plane=False, device="cpu", split="train", step=0,
-           overrides=(), layout="", pixels="f32", channels="last", **parameters):
+def export(what, out, *, count=None, first=None, seed=None, size=None, plane=False, device=None, split=None, step=None,
+           overrides=(), layout="", pixels="f32", channels="last", params=None, **parameters):
     """Writes samples as `wellspring export` does; returns the names of the arrays.
 
-    what    a generator (with `parameters`, first, seed, size), a configuration, a file or a dict (with
-            overrides, split, step), or the path of a data set (with the keys of its format, first)
-    out     NAME.npz, NAME.h5 or NAME.trackml
+    what    a generator (with `parameters`, first, seed, size, device), a configuration, a file or a dict (with
+            overrides, split, step, device), or the path of a data set (with the keys of its format, first)
+    out     NAME.npz, NAME.h5 or NAME.trackml; layout, pixels and channels describe this file
+    params  a dict of further parameters or keys, whose names may equal arguments: {"split": "valid"}
+
+    Defaults: first, seed and step 0, size 64, device "cpu", split "train".
     """
-    if count is None and split == "train" and not _is_dataset(what):
+    if count is None and split in (None, "train") and not _is_dataset(what):
         raise _core.ConfigError("count is missing\n  give the number of samples")
     for name, value, known in (("pixels", pixels, ("f32", "u8")), ("channels", channels, ("first", "last"))):
         if value not in known:
-            raise _core.ConfigError(f"{name} = '{value}' is unknown\n  choose {' or '.join(map(repr, known))}")
+            raise _core.ConfigError(f"{name} = '{value}' is unknown\n  choose {' or '.join(map(repr, known))}; "
+                                    + _in_params(name, value))
+    if layout == "auto":  # a value of the key of data sets
+        raise _core.ConfigError("layout = 'auto' is unknown\n  leave it out; " + _in_params("layout", layout))
     if not isinstance(out, (str, os.PathLike)):
         raise TypeError(f"out must be a path, not {type(out).__name__}")
     path = text("out", os.fspath(out))
-    samples = _samples(what, count, first, seed, size, plane, device, split, step, overrides, parameters)
+    samples = _samples(what, count, first, seed, size, plane, device, split, step, overrides, params, parameters)
     return samples.write(path, text("layout", layout), pixels, channels)
 
 
-def preview(what, *, count=36, first=0, seed=0, size=64, plane=False, device="cpu", split="train", step=0, overrides=(),
-            **parameters):
-    """Draws samples as `wellspring preview` does: images in a grid, events as histograms. Returns a Picture."""
-    return Picture(_samples(what, count, first, seed, size, plane, device, split, step, overrides, parameters).draw())
+def preview(what, *, count=36, first=None, seed=None, size=None, plane=False, device=None, split=None, step=None,
+            overrides=(), params=None, **parameters):
+    """Draws samples as `wellspring preview` does: images in a grid, events as histograms. Returns a Picture.
+
+    For the arguments, see `export`.
+    """
+    samples = _samples(what, count, first, seed, size, plane, device, split, step, overrides, params, parameters)
+    return Picture(samples.draw())
 
 
-def stats(what, *, against=None, count=None, first=0, seed=0, size=64, device="cpu", split="train", step=0, overrides=(),
-          **parameters):
+def stats(what, *, against=None, count=None, first=None, seed=None, size=None, device=None, split=None, step=None,
+          overrides=(), params=None, **parameters):
     """Measures samples as `wellspring stats` does; returns their profile as a dict.
 
     what     a generator, a configuration or the path of a data set, with the arguments of `export`
@@ -156,5 +208,6 @@ def stats(what, *, against=None, count=None, first=0, seed=0, size=64, device="c
         raise TypeError(f"against must be a profile or the path of one, not {type(against).__name__}")
     stored = as_json("against", against) if isinstance(against, dict) else None
     file = None if against is None or stored is not None else os.fspath(against)
-    samples = _samples(what, count, first, seed, size, False, device, split, step, overrides, parameters, usual=True)
+    samples = _samples(what, count, first, seed, size, False, device, split, step, overrides, params, parameters,
+                       usual=True)
     return json.loads(samples.profile(stored, file))

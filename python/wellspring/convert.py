@@ -5,7 +5,7 @@
     python -m wellspring.convert table.parquet table.npz --label kind      numbers -> x [rows, features], label [rows]
     python -m wellspring.convert jets.root:tree jets.npz --features pt,eta,phi --label is_top
 
-SOURCE is a .parquet, .arrow or .feather file, a folder of .parquet files, hf:NAME[/CONFIG], a folder written by
+SOURCE is a .parquet, .arrow or .feather file, a folder of .parquet files, hf:NAME[:CONFIG], a folder written by
 save_to_disk, or FILE.root:TREE. OUT is NAME.npz, or a folder of shards for images.
 
 NAME.npz: x (f32) has the numbers of --features (default: all columns of numbers but the label and targets). If features

@@ -255,6 +255,22 @@ TEST(Bench, RefusesConfigurationsThatItCannotMeasure) {
   expect_refused({"generators", "mixed.yaml"}, "bench generators takes no configuration");
 }
 
+TEST(Bench, RefusesOptionsOfOtherGroups) {
+  const TemporaryFolder folder;
+  spill(folder / "mixed.yaml", kBenchRun);
+  for (const auto& [command, why] : {
+           std::pair{"train mixed.yaml --ranks 4", "--ranks applies to 'bench ranks'"},
+           {"train mixed.yaml --weak", "--weak applies to 'bench ranks'"},
+           {"ops --threshold 3%", "--threshold applies to 'bench compare'"},
+           {"compare a.json b.json --cold", "--cold applies to 'bench ops'"},
+           {"ranks mixed.yaml --cold", "--cold applies to 'bench ops'"},
+       }) {
+    const Outcome outcome = wellspring(split_words(std::string("bench ") + command), folder.path());
+    EXPECT_EQ(outcome.exit_code, 2) << command;
+    expect_parts(outcome.err, {why, "name the group: wellspring bench "});
+  }
+}
+
 TEST(Bench, RefusesUnwritableFiles) {
   const TemporaryFolder folder;
   for (const char* file : {"no/such/rows.json", "."}) {

@@ -56,9 +56,14 @@ TEST_F(OwnGenerator, TrainsAndResumesOnlyWithTheSameHeader) {
   }
 
   spill(header, text + "// another version\n");
-  const Outcome evaluated = run("eval run");
-  EXPECT_EQ(evaluated.exit_code, 2);
-  EXPECT_NE(evaluated.err.find("run wellspring compile"), std::string::npos) << evaluated.err;
+  // Stored configurations compile nothing, whatever the name of the model file.
+  fs::copy_file(folder_ / "run/checkpoints/step-20/model.safetensors", folder_ / "model.yaml");
+  for (const std::string command :
+       {"eval run", "predict model.yaml mixed.npz", "digest run/config.resolved.yaml --count 8"}) {
+    const Outcome stored = run(command);
+    EXPECT_EQ(stored.exit_code, 2) << command;
+    EXPECT_NE(stored.err.find("run wellspring compile"), std::string::npos) << stored.err;
+  }
   const Outcome resumed = run(train);
   EXPECT_EQ(resumed.exit_code, 2);
   EXPECT_NE(resumed.err.find("generator_header"), std::string::npos) << resumed.err;
@@ -68,6 +73,24 @@ TEST_F(OwnGenerator, TrainsAndResumesOnlyWithTheSameHeader) {
   spill(folder_ / "moved/grating.h", text);
   const Outcome moved = run("train moved/run.yaml out=run");
   EXPECT_EQ(moved.exit_code, 0) << moved.err;
+}
+
+// A compiler that fails shows that it was started.
+TEST_F(OwnGenerator, IsCompiledForConfigurationsOfAnyName) {
+  const TemporaryFolder own;
+  fs::copy_file(source_folder() / "examples/generators/grating.h", folder_ / "grating.h");
+  write_script(folder_ / "fails", R"([ "$1" = --version ] && exec g++ --version
+echo grating.h:1:2: error: mine >&2
+exit 1
+)");
+  for (const char* const name : {"run.yaml", "run.conf", "run"}) {
+    spill(folder_ / name, kRun);
+    const Outcome outcome = run(fmt::format("digest {} --count 1", name), folder_.path(),
+                                {{"WELLSPRING_CACHE", own.path().string()},
+                                 {"WELLSPRING_CXX", (folder_ / "fails").string()}});
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_NE(outcome.err.find("mine"), std::string::npos) << name << outcome.err;
+  }
 }
 
 TEST_F(OwnGenerator, StoresItsTextOnRequest) {

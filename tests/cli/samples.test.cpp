@@ -269,6 +269,16 @@ TEST(Preview, NamesItsFileAfterTheGenerator) {
   }
 }
 
+TEST(Preview, NamesItsFileAfterAFolder) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() / "photos/a");
+  for (const char* command : {"preview shapes --count 1 --out photos/a/1.png", "preview photos/"}) {
+    const Outcome outcome = wellspring(split_words(command), folder.path());
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  EXPECT_EQ(slurp(folder.path() / "photos.png").substr(1, 3), "PNG");
+}
+
 TEST(Stats, WritesAPageWithPictures) {
   const TemporaryFolder folder;
   for (const std::string generator : {"shapes", "ee_mumu"}) {
@@ -348,6 +358,19 @@ TEST(LoadTestCommand, MeasuresEachNumberOfThreads) {
   ASSERT_EQ(table.exit_code, 0) << table.err;
   expect_parts(table.out, {"samples/s", "waits", "default"});
   EXPECT_EQ(std::ranges::count(table.out, '\n'), 2) << "a heading and a row";
+}
+
+TEST(LoadTestCommand, MeasuresADataSet) {
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& command) {
+    return wellspring(split_words(command), folder.path());
+  };
+  ASSERT_EQ(run("export gaussian_linear --count 9000 --out a.npz").exit_code, 0);
+  for (const std::string threads : {"--threads 1", "--sweep"}) {
+    const Outcome outcome = run("loadtest a.npz --seconds 1 " + threads);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    expect_parts(outcome.out, {"\n1 "});
+  }
 }
 
 TEST(SampleText, UsesTheSingularForOne) {

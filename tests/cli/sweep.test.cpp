@@ -36,6 +36,25 @@ TEST_F(Sweeps, RunEachCombinationOnce) {
   EXPECT_EQ(slurp(folder() / "s/lr=0.1,seed=1/metrics.jsonl"), metrics);
 }
 
+TEST_F(Sweeps, ShareThreadsUnlessTheirNumberIsSet) {
+  const auto threads_of = [&](const std::string& value, const std::vector<std::string>& more) {
+    std::string text = kConfig;
+    text.replace(text.find("threads: 1"), 10, "threads: " + value);
+    spill(config(), text);
+    std::vector<std::string> arguments = {"sweep", "small.yaml", "train.steps=5", "--jobs",
+                                          "2",     "--out",      "s" + value};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = wellspring(arguments, folder(), {{"OMP_NUM_THREADS", "6"}});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    const std::string resolved = slurp(folder() / ("s" + value) / "run/config.resolved.yaml");
+    const std::size_t at = resolved.find("threads: ");
+    return resolved.substr(at, resolved.find('\n', at) - at);
+  };
+  EXPECT_EQ(threads_of("0", {}), "threads: 3");
+  EXPECT_EQ(threads_of("2", {}), "threads: 2");
+  EXPECT_EQ(threads_of("4", {"threads=1"}), "threads: 1");
+}
+
 TEST_F(Sweeps, GoOnAfterAFailure) {
   const Outcome outcome = sweep({"train.steps=5", "--over", "memory=0.000001,0"});
   EXPECT_EQ(outcome.exit_code, 1);

@@ -83,6 +83,17 @@ class Mixtures(Folder):
         self.assertEqual(next(other).x.shape, (8, 16, 16, 3))
         self.assertIn("seed: 4", other.config)
 
+    def test_compile_headers_that_a_dict_names(self):
+        """A compiler that fails, so that the test is short."""
+        compiler, header = self.folder / "fails", self.folder / "grating.h"
+        compiler.write_text('#!/bin/sh\n[ "$1" = --version ] && exec g++ --version\necho grating.h:1:2: error: mine >&2\nexit 1\n')
+        compiler.chmod(0o700)
+        header.write_text(pathlib.Path(os.environ["WELLSPRING_SOURCE"], "examples/generators/grating.h").read_text())
+        config = CONFIG | {"data": {"sources": [{"name": "own", "generator": str(header)}]}, "eval": {}}
+        chosen = {"WELLSPRING_CXX": str(compiler), "WELLSPRING_CACHE": str(self.folder / "cache")}
+        with mock.patch.dict(os.environ, chosen), self.assertRaisesRegex(ws.ConfigError, "mine"):
+            ws.Mixture(config)
+
     def test_mixup_is_applied(self):
         change = {"data.mix.mixup": 0.4}
         arrays = self.exported(self.file, "--count", 16, "data.mix.mixup=0.4")
@@ -349,6 +360,18 @@ class Statistics(Folder):
             (ws.ConfigError, "first.*range", lambda: ws.stats("shapes", first=2**63 - 5)),
             (ws.ConfigError, "samples.npz.*8 rows", lambda: ws.stats(data, count=9)),
             (ws.ConfigError, "seed is not for the data set", lambda: ws.stats(data, seed=1)),
+            (ws.ConfigError, "split is not for the data set.*params={'split': 'val'}", lambda: ws.stats(data, split="val")),
+            (ws.ConfigError, "step is not for the generator.*params={'step': 0.1}", lambda: ws.stats("ode", step=0.1)),
+            (ws.ConfigError, "overrides is not for the generator", lambda: ws.stats("ode", overrides="seed=2")),
+            (ws.ConfigError, "seed is not for a configuration.*seed=0", lambda: ws.stats(CONFIG, seed=0)),
+            (ws.ConfigError, "first is not for a configuration.*step=N", lambda: ws.stats(CONFIG, first=3)),
+            (ws.ConfigError, "size is not for a configuration.*data.size", lambda: ws.stats(CONFIG, size=8)),
+            (ws.ConfigError, "step is not for split='eval'", lambda: ws.stats(CONFIG, split="eval", step=3)),
+            (ws.ConfigError, "device = 'cuda:1'.*device=cpu",
+             lambda: ws.stats(CONFIG, device="cuda:1", overrides=["device=cpu"])),
+            (ws.ConfigError, "unknown argument 'classes'", lambda: ws.stats(CONFIG, params={"classes": 3})),
+            (TypeError, "classes is given twice", lambda: ws.stats("shapes", classes=3, params={"classes": 3})),
+            (TypeError, "params must be a dict, not list", lambda: ws.stats("shapes", params=[3])),
             (ws.ConfigError, "no key 'resise'", lambda: ws.stats(data, resise=3)),
             (ws.ConfigError, "folder of a run.*config.resolved.yaml", lambda: ws.stats(self.folder / "run")),
             (ws.DataError, "wrong.json: not a profile", lambda: ws.stats("shapes", count=9, against=self.folder / "wrong.json")),
@@ -390,6 +413,31 @@ class FilesAndPictures(Folder):
             self.assertEqual(arrays["x"].shape, (64, 16, 16, 3))
         with self.assertRaisesRegex(ws.ConfigError, "config.yaml"):
             ws.export(self.file, self.file, count=3)
+
+    def test_names_of_arguments_are_parameters_and_keys_in_params(self):
+        file = self.folder / "read.npz"
+        ws.export("ginkgo", file, count=2, params={"output": "image", "pixels": 9})
+        with np.load(file) as arrays:
+            self.assertEqual(arrays["x"].shape[1:3], (9, 9))
+            np.savez(self.folder / "planar.npz", x=np.zeros((4, 1, 3, 3), np.uint8))
+        ws.export(self.folder / "planar.npz", file, params={"channels": "first", "layout": "columns"})
+        with np.load(file) as arrays:
+            self.assertEqual(arrays["x"].shape[:3], (4, 3, 3))
+        for split, count in (("train", 3), ("val", 2)):
+            for name in range(count):
+                path = self.folder / "photos" / split / "shape" / f"{name}.png"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                ws.preview("shapes", count=1, first=name, size=16).save(path)
+        (source,) = ws.stats(self.folder / "photos", params={"split": "val"})["sources"]
+        self.assertEqual(source["samples"], 2)
+        for words, arguments in (("pixels", {"pixels": 9}), ("channels", {"channels": "auto"}), ("layout", {"layout": "auto"})):
+            with self.assertRaisesRegex(ws.ConfigError, f"(?s){words} = .*unknown.*params={{'{words}': "):
+                ws.export("ginkgo", file, count=2, **arguments)
+
+    def test_overrides_may_name_the_device(self):
+        same = ws.preview(CONFIG, count=4).png
+        self.assertEqual(ws.preview(CONFIG, count=4, overrides=["device=cpu"]).png, same)
+        self.assertEqual(ws.preview(CONFIG, count=4, device="cpu", overrides="device=cpu").png, same)
 
     def test_preview_is_a_png_file(self):
         picture = ws.preview("shapes", count=4, size=16)

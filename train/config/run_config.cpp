@@ -313,8 +313,8 @@ RunConfig RunConfig::load(const std::filesystem::path& file,
 }
 
 RunConfig RunConfig::parse(const std::string& text, const std::string& name,
-                           std::span<const std::string> overrides) {
-  return read(ConfigDocument::parse(text, name, overrides),
+                           std::span<const std::string> overrides, ConfigOrigin origin) {
+  return read(ConfigDocument::parse(text, name, overrides, origin),
               std::filesystem::path(name).stem().string());
 }
 

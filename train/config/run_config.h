@@ -101,7 +101,8 @@ struct RunConfig {
   static RunConfig load(const std::filesystem::path& file,
                         std::span<const std::string> overrides = {});
   static RunConfig parse(const std::string& text, const std::string& name,
-                         std::span<const std::string> overrides = {});
+                         std::span<const std::string> overrides = {},
+                         ConfigOrigin origin = ConfigOrigin::user);
   static RunConfig read(const ConfigDocument& document, const std::string& default_name);
 
   /// All effective values, in the order of the file.

@@ -85,7 +85,8 @@ void refuse_other_heads(const RunConfig& stored, const RunConfig& given,
 RunConfig config_of_checkpoint(const std::filesystem::path& where,
                                std::span<const std::string> overrides) {
   const std::filesystem::path file = find_model_file(where);
-  RunConfig config = RunConfig::parse(ModelFile(file).described().config_yaml, file.string());
+  RunConfig config = RunConfig::parse(ModelFile(file).described().config_yaml, file.string(), {},
+                                      ConfigOrigin::checkpoint);
   // Model files contain no paths; take them from the run folder if the checkpoint is still in one.
   const std::filesystem::path beside =
       file.parent_path().parent_path().parent_path() / "config.resolved.yaml";
@@ -97,7 +98,8 @@ RunConfig config_of_checkpoint(const std::filesystem::path& where,
   }
   if (overrides.empty()) return config;
   for (const std::string& text : overrides) refuse_shared_scaling(config, text);
-  RunConfig given = RunConfig::parse(config.to_yaml(), where.string(), overrides);
+  RunConfig given =
+      RunConfig::parse(config.to_yaml(), where.string(), overrides, ConfigOrigin::checkpoint);
   refuse_other_heads(config, given, overrides);
   return given;
 }

@@ -28,7 +28,8 @@ struct OptimizerRow {
   bool tensor_norms;     ///< true if a step depends on norms of each tensor
   float beta2, epsilon;  ///< defaults
 };
-/// By kind. The defaults come from PyTorch (sgd, adamw) and timm.
+/// By kind. The defaults come from PyTorch (sgd, adamw) and timm, except for lr, momentum and
+/// weight_decay.
 inline constexpr OptimizerRow kOptimizers[] = {
     {OptimizerKind::sgd, "sgd", 1, false, 0.999f, 1e-8f},
     {OptimizerKind::adamw, "adamw", 2, false, 0.999f, 1e-8f},

@@ -306,6 +306,19 @@ TEST(ConfigOverrides, ReachListElements) {
   EXPECT_EQ(sources[1].scalar("weight")->place.to_string(), "command line");
 }
 
+TEST(ConfigOverrides, AreTheUsersInAStoredConfiguration) {
+  const std::vector<std::string> overrides = {"data.sources.1.weight=7",
+                                              "data.sources.0={name: a}"};
+  const auto document =
+      ConfigDocument::parse(kText, "model.yaml", overrides, ConfigOrigin::checkpoint);
+  const auto sources = document.root().section("data").list("sources");
+  EXPECT_EQ(sources[1].location().origin, ConfigOrigin::checkpoint);
+  EXPECT_EQ(sources[1].scalar("name")->place.origin, ConfigOrigin::checkpoint);
+  EXPECT_EQ(sources[1].scalar("weight")->place.origin, ConfigOrigin::user);
+  EXPECT_EQ(sources[0].scalar("name")->place.origin, ConfigOrigin::user);
+  EXPECT_EQ(parse(kText).root().section("data").location().origin, ConfigOrigin::user);
+}
+
 TEST(ConfigOverrides, RefuseBadKeysAndValues) {
   EXPECT_EQ(refusal("", {"optimizer.lr_=1"}),
             "command line: unknown key 'lr_' in optimizer\n"
