@@ -225,16 +225,18 @@ TEST_F(WeightTransfer, KeepsHeadsNextToANewOutput) {
           listener_, test::quick())
       .run();
   initial_losses(find_model_file(folder_.path()),
-                 {unet, "init.head=keep",
+                 {unet, "init.head=keep", "eval.sources=[{of: shapes}]",
+                  "data.sources=[{name: shapes, kind: generator, generator: shapes}, {name: "
+                  "noise, kind: generator, generator: noise}]",
                   "heads=[{name: mask, loss: pixel_class, sources: [shapes]}, {name: noise}]"});
-  expect_parts(note_, {"reset head 'noise', head.weight, head.bias"});
+  expect_parts(note_, {"reset head 'noise', sample_head.weight, sample_head.bias"});
 }
 
 // Hidden layers of a projection belong to its head.
 TEST_F(WeightTransfer, ResetsProjectionsWithTheirHead) {
   const auto settings = [](const std::string& projection) {
     return std::vector<std::string>{
-        "data.views=2", "eval.sources=[]",
+        "data.views=2", "data.augment=[{flip_x: 0.5}]", "eval.sources=[]",
         "heads=[{name: pretext, loss: info_nce, projection: " + projection + "}]"};
   };
   Trainer(small_run(folder_.path(), with(settings("[8, 4]"), {"train.steps=2"})), listener_,

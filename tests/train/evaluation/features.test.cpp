@@ -92,13 +92,13 @@ TEST_F(Features, AreEqualForAnyBatch) {
   write("b.npz", "stage1");
   EXPECT_EQ(slurp(folder_ / "a.npz"), slurp(folder_ / "b.npz"));
   const auto a = npz_values<float>(folder_ / "a.npz", "features");
-  for (const char* const batch : {"train.batch=5", "train.accumulate=2"}) {
-    const std::string name = std::string(batch) + ".npz";
-    write(name, "stage1", {batch});
-    const auto other = npz_values<float>(folder_ / name, "features");
-    ASSERT_EQ(a.size(), other.size());
-    for (std::size_t i = 0; i < a.size(); ++i)
-      ASSERT_NEAR(a[i], other[i], 5 * 72 * 10 * 0x1p-24) << batch;
+  const std::vector<std::vector<std::string>> batches = {{"train.batch=5"},
+                                                         {"train.batch=16", "train.accumulate=2"}};
+  for (const std::vector<std::string>& batch : batches) {
+    write("c.npz", "stage1", batch);
+    const auto c = npz_values<float>(folder_ / "c.npz", "features");
+    ASSERT_EQ(a.size(), c.size());
+    for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], c[i], 5 * 72 * 10 * 0x1p-24);
   }
 }
 

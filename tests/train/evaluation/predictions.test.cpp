@@ -253,7 +253,7 @@ TEST_F(Predict, GivesTheScoresOfTheEvaluation) {
 
 // A pass through the network has half a batch of rows.
 TEST_F(Predict, GivesTheSameScoresAfterAccumulatedGradients) {
-  train(run({"train.accumulate=2"}));
+  train(run({"train.batch=16", "train.accumulate=2"}));
   predicted(folder / "photos", folder / "halves.npz");
   const auto halves = npz_values<float>(folder / "halves.npz", "scores");
   PredictOptions options;
