@@ -212,6 +212,29 @@ TEST(Sass, CountsTheSectorsOfGlobalMemory) {
   EXPECT_EQ(traffic_of("STG.E desc[UR6][R4.64], R8", 4).wavefronts, 0u);
 }
 
+TEST(Sass, CountsTheBytesOfGlobalMemory) {
+  const Traffic read = traffic_of("LDG.E.128 R8, desc[UR6][R4.64]", 16),
+                written = traffic_of("STG.E.U16 desc[UR6][R4.64], R8", 2);
+  EXPECT_EQ(read.bytes_read, 32 * 16u);
+  EXPECT_EQ(read.bytes_written, 0u);
+  EXPECT_EQ(read.narrow, 0u);
+  EXPECT_EQ(written.bytes_read, 0u);
+  EXPECT_EQ(written.bytes_written, 32 * 2u);
+  EXPECT_EQ(written.narrow, 32u);
+}
+
+TEST(Sass, CountsBankConflicts) {
+  const auto conflicts = [](const std::string& access, int stride) {
+    return traffic_of(access, stride, "0x400").conflicts;
+  };
+  EXPECT_EQ(conflicts("LDS R8, [R4]", 4), 0u);
+  EXPECT_EQ(conflicts("LDS R8, [R4]", 8), 1u);
+  EXPECT_EQ(conflicts("LDS R8, [R4]", 0), 0u);
+  EXPECT_EQ(conflicts("LDS.128 R8, [R4]", 16), 0u) << "a quarter of the warp at a time";
+  EXPECT_EQ(conflicts("LDS.128 R8, [R4]", 32), 4u);
+  EXPECT_EQ(conflicts("ATOMS.ADD R8, [R4], R8", 0), 31u);
+}
+
 TEST(Sass, CountsTheWavefrontsOfSharedMemory) {
   const auto wavefronts = [](const std::string& access, int stride) {
     return traffic_of(access, stride, "0x400").wavefronts;

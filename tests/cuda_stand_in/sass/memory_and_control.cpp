@@ -27,9 +27,10 @@ Space space_of(const Line& line) {
   return name == "LDL" || name == "STL" ? Space::local : Space::global;
 }
 
-/// The addresses of an access by the threads `lanes`; counts its traffic.
+/// The addresses of an access by the threads `lanes`; counts its traffic. `merges`: threads that
+/// change the same word of shared memory do not take turns.
 Addresses addresses_of(Warp& warp, Space space, const Operand& operand, Lanes lanes,
-                       std::size_t bytes, bool atomic = false) {
+                       std::size_t bytes, Access access, bool merges = false) {
   Addresses addresses{};
   Lanes in_shared = space == Space::shared ? lanes : 0,
         in_local = space == Space::local ? lanes : 0;
@@ -41,9 +42,18 @@ Addresses addresses_of(Warp& warp, Space space, const Operand& operand, Lanes la
     in_local |= Lanes{window == Warp::kLocalWindow} << lane;
   });
   Traffic& traffic = warp.traffic();
-  if (const Lanes in_global = lanes & ~in_shared & ~in_local; in_global != 0)
+  if (const Lanes in_global = lanes & ~in_shared & ~in_local; in_global != 0) {
+    const auto threads = static_cast<u64>(std::popcount(in_global));
     traffic.sectors += sectors_of(addresses, in_global);
-  if (in_shared != 0) traffic.wavefronts += wavefronts_of(addresses, in_shared, bytes, atomic);
+    (access == Access::read ? traffic.bytes_read : traffic.bytes_written) += threads * bytes;
+    if (bytes < 4) traffic.narrow += threads;
+  }
+  if (in_shared != 0) {
+    const bool in_turns = access == Access::atomic && !merges;
+    const Passes passes = passes_of(addresses, in_shared, bytes, in_turns);
+    traffic.wavefronts += passes.wavefronts;
+    traffic.conflicts += passes.conflicts;
+  }
   traffic.local_bytes += static_cast<u64>(std::popcount(in_local)) * bytes;
   return addresses;
 }
@@ -82,7 +92,7 @@ Operation load(const Line& line) {
   const Space space = space_of(line);
   return [=](Warp& warp, Lanes lanes) {
     // Reads all addresses first, because a load may overwrite its own address register.
-    const Addresses addresses = addresses_of(warp, space, from, lanes, width.bytes);
+    const Addresses addresses = addresses_of(warp, space, from, lanes, width.bytes, Access::read);
     each_lane(lanes, [&](int lane) {
       const u64 address = addresses[static_cast<std::size_t>(lane)];
       write_loaded(warp, to, lane, place_in(warp, space, address, lane, width.bytes, Access::read),
@@ -96,7 +106,7 @@ Operation store(const Line& line) {
   const Width width = width_of(line);
   const Space space = space_of(line);
   return [=](Warp& warp, Lanes lanes) {
-    const Addresses addresses = addresses_of(warp, space, to, lanes, width.bytes);
+    const Addresses addresses = addresses_of(warp, space, to, lanes, width.bytes, Access::write);
     each_lane(lanes, [&](int lane) {
       std::array<u32, 4> values{};
       for (std::size_t part = 0; part < std::max<std::size_t>(width.bytes / 4, 1); ++part)
@@ -174,7 +184,8 @@ Operation compare_and_set(const Line& line, std::size_t bytes) {
   const auto& all = line.operands;
   return [=, to = all.at(0), place = all.at(1), expected = all.at(2), value = all.at(3)](
              Warp& warp, Lanes lanes) {
-    const Addresses addresses = addresses_of(warp, Space::shared, place, lanes, bytes, true);
+    const Addresses addresses =
+        addresses_of(warp, Space::shared, place, lanes, bytes, Access::atomic);
     each_lane(lanes, [&](int lane) {
       std::byte* const at =
           warp.shared(addresses[static_cast<std::size_t>(lane)], bytes, Access::atomic);
@@ -211,7 +222,8 @@ Operation atomic(const Line& line) {
       const auto window = static_cast<u32>(warp.address(place, lane) >> 32);
       left |= Lanes{window == Warp::kSharedWindow} << lane;
     });
-    const Addresses addresses = addresses_of(warp, space, place, lanes & ~left, bytes, !merges);
+    const Addresses addresses =
+        addresses_of(warp, space, place, lanes & ~left, bytes, Access::atomic, merges);
     each_lane(lanes & ~left, [&](int lane) {
       const u64 address = addresses[static_cast<std::size_t>(lane)];
       std::byte* const at = place_in(warp, space, address, lane, bytes, Access::atomic);

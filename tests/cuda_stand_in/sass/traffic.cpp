@@ -16,17 +16,22 @@ std::size_t distinct(Addresses& values, std::size_t n) {
   return static_cast<std::size_t>(std::unique(values.begin(), end) - values.begin());
 }
 
+constexpr std::uint64_t Traffic::*kFields[] = {
+    &Traffic::sectors,     &Traffic::bytes_read, &Traffic::bytes_written, &Traffic::narrow,
+    &Traffic::local_bytes, &Traffic::wavefronts, &Traffic::conflicts};
+static_assert(sizeof kFields / sizeof *kFields * sizeof(std::uint64_t) == sizeof(Traffic));
+
 }  // namespace
 
 Traffic& Traffic::operator+=(const Traffic& other) {
-  sectors += other.sectors;
-  local_bytes += other.local_bytes;
-  wavefronts += other.wavefronts;
+  for (const auto field : kFields) this->*field += other.*field;
   return *this;
 }
 
 Traffic Traffic::operator-(const Traffic& other) const {
-  return {sectors - other.sectors, local_bytes - other.local_bytes, wavefronts - other.wavefronts};
+  Traffic difference = *this;
+  for (const auto field : kFields) difference.*field -= other.*field;
+  return difference;
 }
 
 std::uint64_t sectors_of(const Addresses& addresses, std::uint32_t lanes) {
@@ -37,11 +42,10 @@ std::uint64_t sectors_of(const Addresses& addresses, std::uint32_t lanes) {
   return distinct(sectors, n);
 }
 
-std::uint64_t wavefronts_of(const Addresses& addresses, std::uint32_t lanes, std::size_t bytes,
-                            bool atomic) {
+Passes passes_of(const Addresses& addresses, std::uint32_t lanes, std::size_t bytes, bool atomic) {
   const std::size_t words = std::max<std::size_t>(bytes / kWordBytes, 1);
   const std::size_t together = kThreads / words;  // threads whose words fit the banks
-  std::uint64_t passes = 0;
+  Passes passes;
   for (std::size_t first = 0; first < kThreads; first += together) {
     Addresses touched;
     std::size_t n = 0;
@@ -54,7 +58,9 @@ std::uint64_t wavefronts_of(const Addresses& addresses, std::uint32_t lanes, std
     if (!atomic) n = distinct(touched, n);
     std::array<std::uint64_t, kBanks> in_bank{};
     for (std::size_t k = 0; k < n; ++k) ++in_bank[touched[k] % kBanks];
-    passes += *std::max_element(in_bank.begin(), in_bank.end());
+    const std::uint64_t needed = *std::max_element(in_bank.begin(), in_bank.end());
+    passes.wavefronts += needed;
+    passes.conflicts += needed - (n + kBanks - 1) / kBanks;
   }
   return passes;
 }
