@@ -127,8 +127,10 @@ bool is_normalised(const Json& data) {
 
 ExportedMeaning read_meaning(const ArrayInput& file) {
   ExportedMeaning meaning;
-  if (!file.has("metadata")) return meaning;
-  const Json data = Json::parse(file.text("metadata"), nullptr, false);
+  // Other programs also write arrays and groups of this name.
+  const std::optional<std::string> text = file.text("metadata");
+  if (!text) return meaning;
+  const Json data = Json::parse(*text, nullptr, false);
   if (data.is_discarded()) {
     fail(ErrorKind::data,
          {file.path().string() + ": 'metadata' is not JSON", "it describes the columns of the file",
