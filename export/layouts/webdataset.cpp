@@ -146,7 +146,7 @@ class SampleEncoder {
     if (!samples_.weight().empty()) truth["weight"] = samples_.weight()[row];
     add("mask", row_of(samples_.mask(), row, layout_.patches));
     if (const std::string location = feed_.location(slot); !location.empty())
-      truth["location"] = location;
+      truth["location"] = is_utf8(location) ? location : printable(location);
     return truth;
   }
 

@@ -318,6 +318,25 @@ TEST_F(Packed, ImageFilesAreCopied) {
             rows_of(*open("p", resized)));
 }
 
+TEST_F(Packed, NamesThatAreNotUtf8AreEscapedOrRefused) {
+  const Bytes png = encode_png(noise_rgb(6, 6, 1), 6, 6);
+  write_bytes(path("files") / "a/caf\xe9.png", png);
+  pack_files({.path = path("files")}, path("s"), {kWebDataset});
+  const nlohmann::json truth = nlohmann::json::parse(members_of(path("s")).at("000000000.json"));
+  EXPECT_EQ(truth["location"], (path("files") / "a/caf\\xe9.png").string());
+  write_bytes(path("classes") / "caf\xe9/1.png", png);
+  write_bytes(path("fold\xe9r") / "a/1.png", png);
+  for (const ExportOptions& options : {shards_of(kNpzShards), ExportOptions{kWebDataset}}) {
+    expect_parts(message_of(ErrorKind::data,
+                            [&] { pack_files({.path = path("classes")}, path("t"), options); }),
+                 {"classes: the name of class 'caf\\xe9' is not UTF-8", "rename"});
+    expect_parts(message_of(ErrorKind::config,
+                            [&] { pack_files({.path = path("fold\xe9r")}, path("t"), options); }),
+                 {"fold\\xe9r: not UTF-8", "symbolic link"});
+  }
+  EXPECT_FALSE(fs::exists(path("t")));
+}
+
 TEST_F(Packed, ImageFilesAreDecodedIfAskedOrIfSomethingChangesThem) {
   write_as_folder(path("p"), labelled_noise(2, 3, 6));
   ExportOptions options{kWebDataset};
