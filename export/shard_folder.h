@@ -39,7 +39,7 @@ struct ShardEntry {
 /// Creates or continues a folder. Only one process at a time can hold it.
 class ShardFolder {
  public:
-  /// Writes an index without shards, or continues after those of the index that is there.
+  /// Writes an index without shards, or continues after the shards of an existing index.
   /// `format`, `settings`: contents of the shards; an index of shards with different ones is
   /// refused. Throws config errors for a folder with other files, another export or changed shards,
   /// and runtime errors if files cannot be written or another process has the folder.

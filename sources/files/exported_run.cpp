@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// The value of `key`; null if there is none.
+/// The value of `key`; null if it is missing.
 Json value_in(const Json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   return found != object.end() ? *found : Json();

@@ -163,8 +163,8 @@ TEST_F(Packed, GoesOnAfterAnInterruptionWithTheSameBytes) {
   }
 }
 
-// What a kill would leave, copied after every batch: temporary files, and shards that are complete
-// but not listed yet.
+// Copies the folder after every batch, as a kill would leave it: with temporary files, and with
+// complete shards that are not listed yet.
 TEST_F(Packed, GoesOnAfterAKill) {
   ExportOptions tar;
   tar.layout = kWebDataset;
