@@ -77,6 +77,16 @@ ShardEntry entry_of(const std::filesystem::path& path, std::uint64_t samples) {
   return {path.filename().string(), samples, file.size(), hash.hex()};
 }
 
+/// Few enough samples to keep a shard below kShardBytes.
+std::uint64_t samples_per_shard(const SampleReader& feed, const ExportOptions& options,
+                                std::size_t longest_location) {
+  BatchView none;
+  none.layout = feed.layout();
+  std::uint64_t row = longest_location + 3 * sizeof(std::int64_t);  // source, sample, offset
+  for (const BatchColumn& column : columns_of(none)) row += column.row_bytes();
+  return std::min(options.shard_samples, std::max<std::uint64_t>(1, kShardBytes / row));
+}
+
 /// The shard that is being written.
 struct ArrayShard {
   ArrayShard(const SampleReader& feed, std::uint64_t samples, std::size_t longest_location,
@@ -98,12 +108,12 @@ struct ArrayShard {
 class ArrayShards {
  public:
   ArrayShards(SampleReader& feed, const ExportLayout& layout, const ExportOptions& options,
-              ShardFolder& folder)
+              std::size_t longest_location, ShardFolder& folder)
       : feed_(feed),
         layout_(layout),
         options_(options),
         folder_(folder),
-        longest_location_(feed.longest_location()),
+        longest_location_(longest_location),
         begun_(folder.samples()),
         shards_(folder.shards()) {}
 
@@ -125,16 +135,9 @@ class ArrayShards {
   }
 
  private:
-  /// Samples per shard; few enough to keep it below kShardBytes.
-  std::uint64_t most_samples() const {
-    BatchView none;
-    none.layout = feed_.layout();
-    std::uint64_t row = longest_location_ + 3 * sizeof(std::int64_t);  // source, sample, offset
-    for (const BatchColumn& column : columns_of(none)) row += column.row_bytes();
-    return std::min(options_.shard_samples, std::max<std::uint64_t>(1, kShardBytes / row));
-  }
   void start() {
-    const std::uint64_t samples = std::min(most_samples(), feed_.count() - begun_);
+    const std::uint64_t samples =
+        std::min(samples_per_shard(feed_, options_, longest_location_), feed_.count() - begun_);
     shard_ = std::make_unique<ArrayShard>(feed_, samples, longest_location_, layout_, options_,
                                           folder_.path_of(shards_));
     begun_ += samples;
@@ -183,6 +186,8 @@ ExportReport export_array_shards(SampleReader& feed, const std::filesystem::path
       find_export_layout(options.layout.empty() ? export_layouts().front().name : options.layout,
                          feed, path / shard_name(0, extension));
   make_values(layout, feed, options.images);  // refuses before the folder is created
+  const std::size_t longest_location = feed.longest_location();
+  expect_few_shards(path, feed.count(), samples_per_shard(feed, options, longest_location));
   nlohmann::ordered_json settings = feed.identity();
   settings["dense_labels"] = feed.layout().planes > 0;
   settings["shard_samples"] = options.shard_samples;
@@ -195,7 +200,7 @@ ExportReport export_array_shards(SampleReader& feed, const std::filesystem::path
   ExportReport report{{}, {}, folder.abandoned(), folder.samples()};
   if (!folder.complete()) {
     const std::uint64_t done = folder.samples();
-    ArrayShards shards(feed, layout, options, folder);
+    ArrayShards shards(feed, layout, options, longest_location, folder);
     std::uint64_t next = feed.skip(done);  // number of the batch's first sample
     try {
       if (next < feed.count())

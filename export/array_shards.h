@@ -16,12 +16,12 @@ inline constexpr const char* kHdf5Shards = "hdf5";
 /// its samples: it has the arrays of export_samples(), in the layout `columns` unless `options`
 /// names another. It has `options.shard_samples` samples, or fewer if those could exceed 1 GiB.
 ///
-/// index.json is updated after each shard, so an interrupted export continues after its last
-/// complete one; the result is byte-identical. Only one batch is in memory at a time. Checksums are
-/// computed while the next shard is written.
+/// index.json is written first and updated after each shard, so an interrupted or killed export
+/// continues after its last listed one; the result is byte-identical. Only one batch is in memory
+/// at a time. Checksums are computed while the next shard is written.
 ///
-/// Throws config errors for a folder with other files, an export with different settings or a build
-/// without HDF5; runtime errors if files cannot be written; and errors of the layout and the feed.
+/// Throws config errors for a folder with other files, an export with different settings, too many
+/// shards or a build without HDF5; runtime errors if files cannot be written; and errors of the layout and the feed.
 ExportReport export_array_shards(SampleReader& feed, const std::filesystem::path& path,
                                  const ExportOptions& options);
 

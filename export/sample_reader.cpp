@@ -1,5 +1,6 @@
 #include "export/sample_reader.h"
 
+#include "core/config/image_size.h"
 #include "core/config/yaml_json.h"
 #include "core/io/sha256.h"
 #include "core/text/plural.h"
@@ -67,6 +68,8 @@ nlohmann::ordered_json GeneratorReader::identity() const {
   if (const auto* const own = dynamic_cast<const OwnGenerator*>(&generator_))
     identity["generator_header"] = own->hash();
   identity["parameters"] = yaml_to_json(generator_.parameters_yaml());
+  if (layout().kind == SampleKind::image)
+    identity["size"] = yaml_to_json(ImageSize(layout().height, layout().width).to_string());
   identity["seed"] = range_.seed;
   identity["first"] = range_.first;
   identity["count"] = range_.count;

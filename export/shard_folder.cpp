@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/io/atomic_folder.h"
 #include "core/io/files.h"
+#include "core/text/plural.h"
 #include "core/text/text.h"
 
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostShards = 10'000;  ///< the index is written after each of them
+constexpr std::uint64_t kMostShards = 10'000;  ///< the index is written after each of them
 
 /// Compares without regard to the order of keys.
 bool same(const Json& a, const Json& b) {
@@ -37,6 +38,16 @@ bool is_shard_folder(const fs::path& path, const std::string& extension) {
          fs::is_regular_file(path / shard_name(0, extension), missing);
 }
 
+void expect_few_shards(const fs::path& path, std::uint64_t samples, std::uint64_t per_shard) {
+  const std::uint64_t shards = samples / per_shard + (samples % per_shard == 0 ? 0 : 1);
+  if (shards <= kMostShards) return;
+  fail(ErrorKind::config,
+       {fmt::format("{}: {} in shards of {} would be {} shards", path.string(),
+                    counted(samples, "sample"), per_shard, shards),
+        fmt::format("a folder has at most {}", kMostShards),
+        "use a larger --shard-samples, or export fewer samples to one folder: see --count"});
+}
+
 struct ShardFolder::State {
   fs::path path;
   std::string extension;
@@ -49,21 +60,30 @@ struct ShardFolder::State {
          {path.string() + ": " + problem, why, "choose another --out, or move the folder away"});
   }
 
+  /// A file other than the index and what killed exports leave; "": none.
+  std::string some_file() const {
+    for (const auto& entry : fs::directory_iterator(path)) {
+      const std::string name = entry.path().filename().string();
+      if (!name.starts_with(".") && name != kShardIndex) return name;
+    }
+    return "";
+  }
+
   /// Continues the export in the folder, if it has the same settings.
   void adopt() {
     require_folder(path);
     const fs::path file = path / kShardIndex;
+    const std::string other = some_file();
     if (!fs::exists(file)) {
-      for (const auto& entry : fs::directory_iterator(path))
-        if (!entry.path().filename().string().starts_with("."))  // left by a killed export
-          refuse("the folder is not empty",
-                 fmt::format("it contains '{}', but no {} of an export",
-                             printable(entry.path().filename().string()), kShardIndex));
-      return;
+      if (other.empty()) return;
+      refuse("the folder is not empty", fmt::format("it contains '{}', but no {} of an export",
+                                                    printable(other), kShardIndex));
     }
     Json found = Json::parse(read_text(file), nullptr, false);
     if (!found.is_object() || !found.contains("format") || !found["format"].is_string())
       refuse(fmt::format("its {} was not written by an export", kShardIndex), "");
+    if (other.empty() && found.value("shards", Json()) == Json::array())
+      return;  // it ended before its first shard
     if (found["format"] != index["format"])
       refuse("its samples were exported in another format",
              fmt::format("format is {} there and {} here", printable(found["format"].dump()),
@@ -123,6 +143,8 @@ ShardFolder::ShardFolder(fs::path path, const std::string& format, std::string e
   state_->index = fresh;
   state_->adopt();  // again: another process may have had the folder
   state_->abandoned = remove_stale_temporaries(state_->path);
+  // An export that is killed before it lists its first shard is recognised by its index.
+  if (shards() == 0) state_->write();
 }
 
 ShardFolder::~ShardFolder() = default;
@@ -152,8 +174,9 @@ std::vector<std::string> ShardFolder::names() const {
 fs::path ShardFolder::path_of(std::size_t number) const {
   if (number >= kMostShards)
     fail(ErrorKind::config,
-         {fmt::format("{}: more than {} shards", state_->path.string(), kMostShards), "",
-          "use a larger --shard-samples and another --out"});
+         {fmt::format("{}: more than {} shards", state_->path.string(), kMostShards),
+          "a shard ends at 1 GiB, and the index lists each of them",
+          "export fewer samples to one folder: see --count"});
   return state_->path / shard_name(number, state_->extension);
 }
 

@@ -25,6 +25,10 @@ std::string shard_name(std::size_t number, const std::string& extension);
 /// True for a folder with an index and a first shard with this extension.
 bool is_shard_folder(const std::filesystem::path& path, const std::string& extension);
 
+/// Throws a config error if the index cannot list the shards of that many samples.
+void expect_few_shards(const std::filesystem::path& path, std::uint64_t samples,
+                       std::uint64_t per_shard);
+
 /// A complete shard as the index lists it.
 struct ShardEntry {
   std::string name;
@@ -35,9 +39,10 @@ struct ShardEntry {
 /// Creates or continues a folder. Only one process at a time can hold it.
 class ShardFolder {
  public:
-  /// `format`, `settings`: contents of the shards; an index with different ones is refused. Throws
-  /// config errors for a folder with other files, another export or changed shards, and runtime
-  /// errors if files cannot be written or another process has the folder.
+  /// Writes an index without shards, or continues after the shards of an existing index.
+  /// `format`, `settings`: contents of the shards; an index of shards with different ones is
+  /// refused. Throws config errors for a folder with other files, another export or changed shards,
+  /// and runtime errors if files cannot be written or another process has the folder.
   ShardFolder(std::filesystem::path path, const std::string& format, std::string extension,
               nlohmann::ordered_json settings);
   ~ShardFolder();

@@ -2,9 +2,11 @@
 
 #include "core/error.h"
 #include "core/text/plural.h"
+#include "core/text/text.h"
 #include "kernels/batch/set_count.h"
 #include "kernels/runtime/threads.h"
 #include "sources/datasets/stored_rows.h"
+#include "sources/files/class_names.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -41,6 +43,17 @@ std::vector<Slot> slots_of(std::int64_t begin, std::int64_t rows) {
   return slots;
 }
 
+/// The metadata of the samples contain the path and the settings.
+void expect_utf8_request(const DatasetRequest& request) {
+  std::vector<std::string> texts = {request.path.string()};
+  for (const ParamSetting& setting : request.settings) texts.push_back(setting.value);
+  for (const std::string& text : texts)
+    if (!is_utf8(text))
+      fail(ErrorKind::config, {printable(text) + ": not UTF-8",
+                               "the metadata of samples contain this text and are UTF-8",
+                               "rename the file or folder, or use a symbolic link to it"});
+}
+
 std::string name_of(const std::filesystem::path& path) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
@@ -50,6 +63,8 @@ std::string name_of(const std::filesystem::path& path) {
 DatasetReader::DatasetReader(const DatasetRequest& request, std::uint64_t first,
                              std::optional<std::uint64_t> count)
     : request_(request), data_(open_dataset(request)), first_(first) {
+  expect_utf8_request(request);
+  expect_utf8(data_->classes(), request.path.string());
   if (data_->layout().own_sizes)
     fail(ErrorKind::config,
          {request.path.string() + ": with canvas, images keep their own sizes",

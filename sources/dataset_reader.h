@@ -17,7 +17,8 @@ namespace wellspring {
 class DatasetReader final : public SampleReader {
  public:
   /// Rows [first, first + count); by default, all starting at `first`. Throws the errors of
-  /// open_dataset, and config errors: too few rows, or images that keep their own sizes (canvas).
+  /// open_dataset; config errors: too few rows, images that keep their own sizes (canvas), a path or
+  /// setting that is not UTF-8; and a data error for such a class.
   DatasetReader(const DatasetRequest& request, std::uint64_t first,
                 std::optional<std::uint64_t> count);
 

@@ -3,9 +3,9 @@
 #include "core/error.h"
 #include "core/measure/trace.h"
 #include "core/text/plural.h"
-#include "core/text/text.h"
 #include "kernels/batch/batch_columns.h"
 #include "kernels/runtime/launch.h"
+#include "sources/files/class_names.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,17 +18,6 @@ namespace {
 
 /// Largest accepted table: 64 million steps of two sources.
 constexpr std::uint64_t kLargestTableBytes = std::uint64_t{1} << 30;
-
-/// Checkpoints, metrics and exports contain class names and must be UTF-8.
-void expect_text(const Source& source) {
-  for (const std::string& name : source.classes()) {
-    if (is_utf8(name)) continue;
-    fail(ErrorKind::data, {fmt::format("source '{}': the name of class '{}' is not UTF-8 ({})",
-                                       source.name(), printable(name), source.summary()),
-                           "checkpoints and metrics contain the class names and are UTF-8",
-                           "rename the class folder, or the class in the list of names"});
-  }
-}
 
 std::string layout_advice(const SampleLayout& a, const SampleLayout& b) {
   if (a.kind != b.kind) return "mix images with images, events with events, and sets with sets";
@@ -57,7 +46,7 @@ void clear_missing(Stream& stream, const SampleLayout& made, const BatchView& ba
 
 void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const ConfigLocation& place) {
   const std::string& name = source->name();
-  expect_text(*source);
+  expect_utf8(source->classes(), fmt::format("source '{}'", name));
   if (size() == kMaxSources) {
     fail(ErrorKind::config,
          {fmt::format("{}source '{}': too many sources", place.prefix(), name),

@@ -94,8 +94,10 @@ std::vector<Overlap> find_overlaps(const Mixture& training, const Mixture& held_
     Digests of_held;
     for (int t = 0; t < training.size(); ++t) {
       const Dataset* const trained = training.source(t).rows();
-      if (trained == nullptr || !(trained->layout() == held->layout())) continue;
+      if (trained == nullptr) continue;
+      // First: the same image at two sizes has different bytes.
       require_other_places(*trained, training.source(t).name(), *held, held_out.source(h).name());
+      if (!(trained->layout() == held->layout())) continue;
       if (of_held.digest.empty())
         of_held = digests_of(held_out.source(h), threads, most_bytes, watch);
       if (!of_trained.contains(t))

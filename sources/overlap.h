@@ -22,9 +22,10 @@ struct Overlap {
 
 inline constexpr std::int64_t kMostComparedBytes = std::int64_t{1} << 30;
 
-/// Compares every held-out data set with every training data set that has the same row layout,
-/// using `threads` threads. Throws a data error if both contain the same row of the same file,
-/// since that is a mistake. Identical bytes are not an error: published sets have duplicates.
+/// Compares the bytes of every held-out data set and every training data set with the same row
+/// layout, using `threads` threads. Throws a data error if both contain the same row of the same
+/// file, in any layout, since that is a mistake. Identical bytes are not an error: published sets
+/// have duplicates.
 std::vector<Overlap> find_overlaps(const Mixture& training, const Mixture& held_out, int threads,
                                    std::int64_t most_bytes = kMostComparedBytes,
                                    const WorkWatch& watch = {});

@@ -556,6 +556,17 @@ Hdf5Array Hdf5File::array(const std::string& name) const {
   return array;
 }
 
+bool Hdf5File::is_text(const std::string& name) const {
+  const Session session;
+  if (link_type(hdf5_.id(), name) != H5L_TYPE_HARD) return false;
+  const detail::Hdf5Handle object(H5Oopen(hdf5_.id(), name.c_str(), H5P_DEFAULT));
+  if (!object) refuse_damaged(name);
+  if (H5Iget_type(object.id()) != H5I_DATASET) return false;
+  const detail::Hdf5Handle type(H5Dget_type(object.id())), space(H5Dget_space(object.id()));
+  return H5Tget_class(type.id()) == H5T_STRING &&
+         H5Sget_simple_extent_type(space.id()) == H5S_SCALAR;
+}
+
 std::string Hdf5File::text(const std::string& name) const {
   const Session session;
   const detail::Hdf5Handle dataset = open_dataset(name);

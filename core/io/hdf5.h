@@ -152,6 +152,8 @@ class Hdf5File {
   /// lz4, zstd, shuffle, fletcher32, szip, nbit or scale-offset, or more data than the file can
   /// contain.
   Hdf5Array array(const std::string& name) const;
+  /// True if `name` is a scalar string.
+  bool is_text(const std::string& name) const;
   /// A scalar string. Throws data errors.
   std::string text(const std::string& name) const;
 

@@ -76,6 +76,9 @@ bool Hdf5File::has(const std::string&) const {
 Hdf5Array Hdf5File::array(const std::string&) const {
   fail_absent(path_);
 }
+bool Hdf5File::is_text(const std::string&) const {
+  fail_absent(path_);
+}
 std::string Hdf5File::text(const std::string&) const {
   fail_absent(path_);
 }

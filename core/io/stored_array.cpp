@@ -301,6 +301,23 @@ std::shared_ptr<StoredArray> NpzFile::array(const std::string& name) const {
   return std::make_shared<StoredArray>(file_, entry_of(name));
 }
 
+namespace {
+
+bool is_scalar_text(const NpyText& header) {
+  return header.descriptor.starts_with("'<U") && header.shape.empty();
+}
+
+}  // namespace
+
+bool NpzFile::is_text(const std::string& name) const {
+  const auto entry = std::ranges::find(entries_, name + ".npy", &ZipEntry::name);
+  if (entry == entries_.end()) return false;
+  const std::string where = fmt::format("{}: '{}'", file_->path().string(), name);
+  check_method(*entry, where);
+  return is_scalar_text(
+      parse_npy_text(beginning({*file_, *entry, zip_content(*file_, *entry), where}), where));
+}
+
 std::string NpzFile::text(const std::string& name) const {
   const ZipEntry& entry = entry_of(name);
   const std::string where = fmt::format("{}: '{}'", file_->path().string(), name);
@@ -311,8 +328,7 @@ std::string NpzFile::text(const std::string& name) const {
     return true;
   });
   const NpyText header = parse_npy_text(member, where);
-  if (!header.descriptor.starts_with("'<U") || !header.shape.empty())
-    fail_npy(where, "it is not a scalar string");
+  if (!is_scalar_text(header)) fail_npy(where, "it is not a scalar string");
   const Bytes data = Bytes(member).subspan(header.data_offset);
   std::u32string text(data.size() / 4, U'\0');
   std::memcpy(text.data(), data.data(), text.size() * 4);

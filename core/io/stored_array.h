@@ -72,6 +72,8 @@ class NpzFile {
   std::vector<std::string> names() const;
   /// Throws a data error for a missing array (with the nearest name), and StoredArray's errors.
   std::shared_ptr<StoredArray> array(const std::string& name) const;
+  /// True if the array exists and is a scalar string. Throws a data error if it is damaged.
+  bool is_text(const std::string& name) const;
   /// A scalar string, as UTF-8. Throws data errors.
   std::string text(const std::string& name) const;
 

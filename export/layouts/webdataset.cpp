@@ -146,7 +146,7 @@ class SampleEncoder {
     if (!samples_.weight().empty()) truth["weight"] = samples_.weight()[row];
     add("mask", row_of(samples_.mask(), row, layout_.patches));
     if (const std::string location = feed_.location(slot); !location.empty())
-      truth["location"] = location;
+      truth["location"] = is_utf8(location) ? location : printable(location);
     return truth;
   }
 
@@ -244,6 +244,7 @@ ExportReport export_webdataset(SampleReader& feed, const fs::path& path,
   const int channels = feed.layout().channels;
   if (feed.layout().kind == SampleKind::image && channels != 1 && channels != 3)
     layouts::refuse(kWebDataset, fmt::format("a PNG has 1 or 3 channels, not {}", channels));
+  expect_few_shards(path, feed.count(), options.shard_samples);  // more if they end at kShardBytes
   Json settings = feed.identity();
   settings["dense_labels"] = feed.layout().planes > 0;
   settings["shard_samples"] = options.shard_samples;

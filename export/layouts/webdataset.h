@@ -17,13 +17,14 @@ inline constexpr const char* kWebDataset = "webdataset";
 /// i.ppm, unless `options.reencode` is set. classes.txt lists the classes if all samples have the
 /// same ones. A shard ends after `options.shard_samples` samples, or at 1 GiB.
 ///
-/// index.json is updated after each shard, so an interrupted export continues after its last
-/// complete one; the result is byte-identical. Images are encoded in parallel. Source of the
-/// format: webdataset's tariterators.py; IEEE Std 1003.1-2017, pax, "ustar Interchange Format".
+/// index.json is written first and updated after each shard, so an interrupted or killed export
+/// continues after its last complete one; the result is byte-identical. Images are encoded in
+/// parallel. Source of the format: webdataset's tariterators.py; IEEE Std 1003.1-2017, pax, "ustar
+/// Interchange Format".
 ///
-/// Throws config errors for a folder with other files or an export with different settings, runtime
-/// errors if files cannot be written, data errors for pixels outside [0, 1], and errors of the
-/// feed.
+/// Throws config errors for a folder with other files, an export with different settings or too
+/// many shards, runtime errors if files cannot be written, data errors for pixels outside [0, 1],
+/// and errors of the feed.
 ExportReport export_webdataset(SampleReader& feed, const std::filesystem::path& path,
                                const ExportOptions& options);
 

@@ -37,7 +37,9 @@ class Hdf5Input final : public ArrayInput {
   NumberArray array(const std::string& name) const override {
     return NumberArray(file_.array(name));
   }
-  std::string text(const std::string& name) const override { return file_.text(name); }
+  std::optional<std::string> text(const std::string& name) const override {
+    return file_.is_text(name) ? std::optional(file_.text(name)) : std::nullopt;
+  }
 
  private:
   Hdf5File file_;
@@ -53,7 +55,9 @@ class NpzInput final : public ArrayInput {
   NumberArray array(const std::string& name) const override {
     return opened(name, file_.array(name));
   }
-  std::string text(const std::string& name) const override { return file_.text(name); }
+  std::optional<std::string> text(const std::string& name) const override {
+    return file_.is_text(name) ? std::optional(file_.text(name)) : std::nullopt;
+  }
 
  private:
   NpzFile file_;
@@ -76,8 +80,8 @@ class NpyInput final : public ArrayInput {
     return opened(name, idx ? StoredArray::of_idx(std::move(file))
                             : std::make_shared<StoredArray>(std::move(file)));
   }
-  std::string text(const std::string& name) const override {
-    refuse(name, "is not a string", "the file holds numbers", "");
+  std::optional<std::string> text(const std::string& /*name*/) const override {
+    return std::nullopt;  // these files hold numbers
   }
   std::string where(const std::string& name) const override { return file_of(name).string(); }
 

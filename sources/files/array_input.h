@@ -61,8 +61,9 @@ class ArrayInput {
   virtual bool has(std::string_view name) const;
   /// Errors (data): missing (with the nearest name), not an array of numbers, damaged.
   virtual NumberArray array(const std::string& name) const = 0;
-  /// A scalar text. Errors (data).
-  virtual std::string text(const std::string& name) const = 0;
+  /// The scalar text of that name; empty if the file lacks it or has anything else there. Error
+  /// (data): damaged.
+  virtual std::optional<std::string> text(const std::string& name) const = 0;
   /// "a.npz: 'x'", for messages.
   virtual std::string where(const std::string& name) const;
 

@@ -32,4 +32,14 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path) {
   return names;
 }
 
+void expect_utf8(const std::vector<std::string>& classes, const std::string& whose) {
+  for (const std::string& name : classes) {
+    if (is_utf8(name)) continue;
+    fail(ErrorKind::data,
+         {fmt::format("{}: the name of class '{}' is not UTF-8", whose, printable(name)),
+          "checkpoints, metrics and exports contain the class names and are UTF-8",
+          "rename the class folder, or the class in the list of names"});
+  }
+}
+
 }  // namespace wellspring

@@ -417,15 +417,20 @@ std::int64_t ImageSet::images_of_class(std::int32_t label) const {
 }
 
 void ImageSet::remove(const std::vector<bool>& drop) {
+  std::vector<bool> had(classes_.size()), has(classes_.size());
   std::vector<Image> kept;
   for (std::size_t i = 0; i < images_.size(); ++i) {
-    if (!drop[i]) kept.push_back(std::move(images_[i]));
+    const auto label = static_cast<std::size_t>(images_[i].label);
+    had[label] = true;
+    if (drop[i]) continue;
+    has[label] = true;
+    kept.push_back(std::move(images_[i]));
   }
   images_ = std::move(kept);
   for (std::size_t c = 0; c < classes_.size(); ++c) {
-    if (images_of_class(static_cast<std::int32_t>(c)) == 0) {
+    if (had[c] && !has[c]) {
       refuse(fmt::format("{}: class '{}' has no readable image", root_.string(), classes_[c]),
-             "all of its files were skipped", "replace the files or remove the class folder");
+             "all of its files were skipped", "replace the files or remove the class");
     }
   }
 }

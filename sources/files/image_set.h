@@ -96,7 +96,7 @@ class ImageSet {
   /// Size of an image as read() returns it. Error (data): its file cannot be opened.
   std::uint64_t encoded_bytes(std::int64_t image) const;
 
-  /// Removes the images with `drop[i]`. Error (data) if a class would become empty.
+  /// Removes the images with `drop[i]`. Error (data) if a class that has images would lose all.
   void remove(const std::vector<bool>& drop);
 
   /// Folder or archive found by the rules of open().

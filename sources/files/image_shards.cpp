@@ -1,10 +1,13 @@
 // The samples of a WebDataset: members of tar shards, grouped by name.
 #include "core/error.h"
+#include "core/io/files.h"
 #include "core/text/parse.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
+#include "export/shard_folder.h"
 #include "sources/datasets/dataset.h"
 #include "sources/files/class_names.h"
+#include "sources/files/exported_run.h"
 #include "sources/files/image_set.h"
 #include "sources/files/shard_names.h"
 #include "sources/files/tar.h"
@@ -167,9 +170,25 @@ struct ImageSet::ShardReader {
   }
 };
 
+namespace {
+
+/// Refuses the labels of mixed samples, which the index of their export describes.
+void expect_own_labels(const std::filesystem::path& shards) {
+  std::error_code missing;  // reported when the shards are opened
+  const std::filesystem::path folder =
+      std::filesystem::is_directory(shards, missing) ? shards : shards.parent_path();
+  if (!is_shard_folder(folder, ".tar")) return;
+  const Json index = Json::parse(read_text(folder / kShardIndex), nullptr, false);
+  if (index.is_object() && is_mixed_export(index.value("settings", Json())))
+    refuse_mixed_labels(folder.string());
+}
+
+}  // namespace
+
 ImageSet ImageSet::open_shards(const ShardOptions& options) {
   if (options.label == "json" || options.label == "json.")
     refuse("label: " + options.label, "it needs the key of a value", "write label: json.KEY");
+  if (options.labelled) expect_own_labels(options.path);
   ImageSet set;
   set.root_ = options.path;
   ShardReader reader{options, set};

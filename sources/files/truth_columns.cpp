@@ -4,6 +4,7 @@
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "sources/files/array_rows.h"
+#include "sources/files/exported_run.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -112,23 +113,14 @@ std::vector<LatentInfo> describe(const std::vector<ValueInfo>& names,
   return columns;
 }
 
-/// True if a source of the exported configuration gives `normalise` as numbers.
-bool is_normalised(const Json& data) {
-  const auto section = [](const Json& object, const char* key) {
-    const auto found = object.is_object() ? object.find(key) : object.end();
-    return found != object.end() ? *found : Json();
-  };
-  const Json sources = list_in(section(section(data, "configuration"), "data"), "sources");
-  return std::ranges::any_of(
-      sources, [&](const Json& source) { return section(source, "normalise").is_object(); });
-}
-
 }  // namespace
 
 ExportedMeaning read_meaning(const ArrayInput& file) {
   ExportedMeaning meaning;
-  if (!file.has("metadata")) return meaning;
-  const Json data = Json::parse(file.text("metadata"), nullptr, false);
+  // Other programs also write arrays and groups of this name.
+  const std::optional<std::string> text = file.text("metadata");
+  if (!text) return meaning;
+  const Json data = Json::parse(*text, nullptr, false);
   if (data.is_discarded()) {
     fail(ErrorKind::data,
          {file.path().string() + ": 'metadata' is not JSON", "it describes the columns of the file",
@@ -136,7 +128,8 @@ ExportedMeaning read_meaning(const ArrayInput& file) {
   }
   meaning.most_items =
       static_cast<int>(std::clamp(number_in(data, "most_items").value_or(0), 0.f, 0x1p24f));
-  meaning.normalised = is_normalised(data);
+  meaning.normalised = is_normalised_export(data);
+  meaning.mixed = is_mixed_export(data);
   const Json sources = list_in(data, "sources");
   if (sources.size() != 1) return meaning;
   for (const Json& name : list_in(sources[0], "classes"))

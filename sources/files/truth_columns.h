@@ -17,8 +17,9 @@ struct ExportedMeaning {
   std::vector<ValueInfo> features, globals, targets;
   int most_items = 0;       ///< maximum items per set; 0: unknown
   bool normalised = false;  ///< a run scaled the values before exporting; also for several sources
+  bool mixed = false;       ///< data.mix blended the samples; also for several sources
 };
-/// Error (data): the metadata is not JSON.
+/// Error (data): the metadata is a text, but not JSON.
 ExportedMeaning read_meaning(const ArrayInput& file);
 
 /// Named numbers per row.

@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
+#include <functional>
 #include <limits>
 #include <span>
 #include <string>
@@ -99,7 +101,7 @@ TEST(Pack, WritesADataSetThatExportReads) {
   }
 }
 
-// Killed as soon as the index lists a shard.
+// Killed as soon as the first shard is complete, and again as soon as the index lists a shard.
 TEST(Pack, ContinuesAfterAKill) {
   const TemporaryFolder folder;
   const auto words = [](const std::string& out) {
@@ -109,13 +111,21 @@ TEST(Pack, ContinuesAfterAKill) {
   ASSERT_EQ(wellspring(words("whole"), folder.path()).exit_code, 0);
   std::vector<std::string> all = words("parts");
   all.insert(all.begin(), wellspring_path());
-  Process process(all, folder.path());
   const auto index = [&](const char* name) {
     return nlohmann::json::parse(slurp(folder.path() / name / "index.json"), nullptr, false);
   };
-  while (process.running() && !index("parts").is_object()) std::this_thread::yield();
-  if (process.running()) process.send(SIGKILL);
-  process.wait();
+  const auto has_shard = [&] { return std::filesystem::exists(folder / "parts/shard-000000.npz"); };
+  const auto lists_shard = [&] {
+    const nlohmann::json found = index("parts");
+    return found.is_object() && !found.value("shards", nlohmann::json()).empty();
+  };
+  for (const std::function<bool()>& reached :
+       {std::function(has_shard), std::function(lists_shard)}) {
+    Process process(all, folder.path());
+    while (process.running() && !reached()) std::this_thread::yield();
+    if (process.running()) process.send(SIGKILL);
+    process.wait();
+  }
   const Outcome outcome = wellspring(words("parts"), folder.path());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   expect_parts(outcome.out, {"20 shards", "samples were there already"});

@@ -192,6 +192,10 @@ TEST(WebDatasetExport, RefusesOtherFoldersAndSettings) {
   expect_parts(refused(folder / "s", {kWebDataset, {}, {}, {}, 6}),
                {"different settings", "shard_samples is 5 there and 6 here"});
   expect_parts(refused(folder / "s", five, "shapes", 4), {"seed is 3 there and 4 here"});
+  GeneratorReader larger(make_generator("shapes", 9), {3, 10, kCount},
+                         {Device::cpu(), 7, 1, DenseLabels::plane});
+  expect_parts(message_of(ErrorKind::config, [&] { export_samples(larger, folder / "s", five); }),
+               {"different settings", "size is 8 there and 9 here"});
   expect_parts(refused(folder / "s", five, "noise"), {"generator is \"shapes\" there"});
   expect_parts(refused(folder / "s.npz", five), {"cannot be used with", "without an extension"});
   expect_parts(refused(folder / "t", {kWebDataset, {}, {}, {Codec::lz4}, 5}), {"--compress"});

@@ -109,6 +109,7 @@ class Hdf5(unittest.TestCase):
         with h5py.File(self.path / name, "w") as file:
             file.create_dataset("incident_energies", data=energies, compression="gzip")
             file.create_dataset("showers", data=showers, **options)
+            file["metadata/run"] = 7  # a group of that name is not an export's metadata
         return showers, energies
 
     def read_back(self, name, storage):

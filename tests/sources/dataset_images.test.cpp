@@ -1,5 +1,6 @@
 // Decoding, conversion and damage of data set images.
 #include "sources/dataset_source.h"
+#include "sources/files/format.h"
 #include "tests/sources/file_run.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/image_fixtures.h"
@@ -77,6 +78,59 @@ TEST_F(DatasetImages, SkipsOnlyDamagedImages) {
   write_bytes(set / "a/07-tables.jpg", without_segments(jpeg, 0xdb));
   const SourceSpec spec = with(with_storage(files(set), Storage::resident, 1), "on_error", "skip");
   expect_parts(DatasetSource(spec, {}).summary(), {"12 images of 1 class", "3 skipped"});
+}
+
+// Class 0 has fewer readable images than the limit; 70 damaged images come first in class 1.
+TEST_F(DatasetImages, KeepsTheFirstReadableImagesOfEachClass) {
+  const fs::path set = folder_.path() / "set";
+  const auto write = [&](int label, int i, bool damaged) {
+    Bytes png = encode_png(noise_rgb(kSide, kSide, static_cast<std::uint32_t>(i)), kSide, kSide);
+    if (damaged) png.resize(40);
+    write_bytes(set / fmt::format("{}/{:03}.png", label, i), png);
+  };
+  for (int i = 0; i < 3; ++i) write(0, i, i == 1);
+  for (int i = 0; i < 90; ++i) write(1, i, i < 70 || i == 72);
+  for (int i = 0; i < 9; ++i) write(2, i, i > 4);
+  const auto open = [&](std::int64_t limit, int threads) {
+    return open_dataset({.path = set,
+                         .settings = {{"on_error", "skip"}},
+                         .limit_per_class = limit,
+                         .threads = threads});
+  };
+  for (const int threads : {1, 3}) {
+    const auto data = open(4, threads);
+    std::vector<std::string> kept;
+    for (std::int64_t row = 0; row < data->size(); ++row)
+      kept.push_back(fs::path(data->location(row)).stem().string());
+    EXPECT_EQ(kept, (std::vector<std::string>{"000", "002", "070", "071", "073", "074", "000",
+                                              "001", "002", "003"}));
+    EXPECT_EQ(data->label(9), 2);
+    expect_parts(data->summary(), {"first 4 of each class", "72 skipped", "0/001.png"});
+    expect_parts(open(0, threads)->summary(), {"26 images of 3 classes", "76 skipped"});
+  }
+}
+
+TEST_F(DatasetImages, SkipsImagesOfShardsInWhichAClassHasNone) {
+  const fs::path path = folder_.path() / "x.tar";
+  const auto write = [&](bool last_damaged) {
+    TarWriter tar;
+    for (int i = 0; i < 4; ++i) {
+      Bytes png = encode_png(noise_rgb(kSide, kSide, static_cast<std::uint32_t>(i)), kSide, kSide);
+      if (i == 1 || (last_damaged && i == 3)) png.resize(40);
+      tar.add(fmt::format("{}.png", i), png);
+      tar.add(fmt::format("{}.cls", i), {static_cast<std::uint8_t>(i < 3 ? '0' : '2')});
+    }
+    write_bytes(path, tar.finish());
+  };
+  const DatasetRequest request{
+      .path = path, .settings = {{"on_error", "skip"}}, .format = "webdataset"};
+  write(false);
+  const auto data = open_dataset(request);
+  expect_parts(data->summary(), {"3 images of 3 classes (1 without samples)", "1 skipped"});
+  EXPECT_EQ(data->label(2), 2);
+  write(true);
+  expect_parts(message_of(ErrorKind::data, [&] { open_dataset(request); }),
+               {"class '2' has no readable image"});
 }
 
 TEST_F(DatasetImages, RefusesImagesWithoutTablesForAnyThreadCount) {

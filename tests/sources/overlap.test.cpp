@@ -88,6 +88,15 @@ TEST_F(FindOverlaps, RefusesTheSameFiles) {
   }
 }
 
+TEST_F(FindOverlaps, RefusesTheSameFilesAtAnotherSize) {
+  const Mixture training = train();
+  for (const ParamSetting& other : {ParamSetting{"resize", "4"}, ParamSetting{"canvas", "16"}}) {
+    const Mixture held_out = files("test", path("train"), {other});
+    expect_parts(test::message_of(ErrorKind::data, [&] { find_overlaps(training, held_out, 2); }),
+                 {"held-out source 'test'", "class0/0000.png is also trained on"});
+  }
+}
+
 TEST_F(FindOverlaps, ComparesASubsetOfLargeSets) {
   test::write_as_tar(path("copy.tar"), images_);
   const Mixture training = train(), held_out = files("test", path("copy.tar"));

@@ -163,6 +163,54 @@ TEST_F(Packed, GoesOnAfterAnInterruptionWithTheSameBytes) {
   }
 }
 
+// Copies the folder after every batch, as a kill would leave it: with temporary files, and with
+// complete shards that are not listed yet.
+TEST_F(Packed, GoesOnAfterAKill) {
+  ExportOptions tar;
+  tar.layout = kWebDataset;
+  tar.shard_samples = kShard;
+  for (ExportOptions options : {shards_of(kNpzShards), shards_of(kHdf5Shards), tar}) {
+    const std::string name = options.shards + options.layout;
+    std::vector<std::string> killed;
+    options.progress = [&](std::uint64_t done) {
+      killed.push_back(fmt::format("{}-{}", name, done));
+      fs::copy(path(name), path(killed.back()), fs::copy_options::recursive);
+    };
+    pack("shapes", path(name), options);
+    ASSERT_EQ(killed.size(), 4u);
+    options.progress = {};
+    for (const std::string& left : killed) {
+      pack("shapes", path(left), options);
+      EXPECT_EQ(files_of(path(left)).size(), files_of(path(name)).size()) << left;
+      for (const auto& [file, bytes] : files_of(path(name)))
+        EXPECT_TRUE(file == kShardIndex || files_of(path(left))[file] == bytes) << left << file;
+    }
+  }
+}
+
+// Nothing has been written that other settings could contradict.
+TEST_F(Packed, StartsAgainWithOtherSettingsIfThereIsNoShard) {
+  write_bytes(path("p") / "a/1.png", encode_png(noise_rgb(6, 6, 1), 6, 6));
+  write_bytes(path("p") / "a/2.jpg", {'n', 'o'});
+  DatasetRequest request{.path = path("p")};
+  message_of(ErrorKind::data, [&] { pack_files(request, path("s"), shards_of(kNpzShards)); });
+  request.settings = {{"on_error", "skip", {}}};
+  EXPECT_EQ(pack_files(request, path("s"), shards_of(kHdf5Shards)).arrays.size(), 1u);
+}
+
+TEST_F(Packed, RefusesTooManyShardsBeforeItCreatesTheFolder) {
+  GeneratorReader feed(make_generator("shapes", 8), {3, 0, 10'001}, {Device::cpu(), 7, 1});
+  ExportOptions npz = shards_of(kNpzShards), tar;
+  tar.layout = kWebDataset;
+  for (ExportOptions options : {npz, tar}) {
+    options.shard_samples = 1;
+    expect_parts(
+        message_of(ErrorKind::config, [&] { export_samples(feed, path("s"), options); }),
+        {"10001 samples in shards of 1 would be 10001 shards", "at most 10000", "--shard-samples"});
+    EXPECT_FALSE(fs::exists(path("s")));
+  }
+}
+
 TEST_F(Packed, RefusesOtherFoldersAndSettings) {
   pack("shapes", path("s"), shards_of(kNpzShards));
   const auto refused_as = [&](const std::string& out, const ExportOptions& options) {
@@ -174,6 +222,10 @@ TEST_F(Packed, RefusesOtherFoldersAndSettings) {
   other = shards_of(kNpzShards);
   other.images.pixels = ElementType::u8;
   expect_parts(refused_as("s", other), {"pixels is \"f32\" there and \"u8\" here"});
+  GeneratorReader wide(make_generator("shapes", {8, 9}), {3, 10, kCount}, {Device::cpu(), 7, 1});
+  expect_parts(message_of(ErrorKind::config,
+                          [&] { export_samples(wide, path("s"), shards_of(kNpzShards)); }),
+               {"size is 8 there and [8,9] here"});
   expect_parts(refused_as("s", shards_of(kHdf5Shards)), {"another format", "\"npz\" there"});
   expect_parts(refused_as("s.npz", shards_of(kNpzShards)),
                {"--format npz", "without an extension"});
@@ -264,6 +316,25 @@ TEST_F(Packed, ImageFilesAreCopied) {
   EXPECT_EQ(decoded.count("000000000.jpg"), 0u);
   EXPECT_EQ(rows_of(*open("decoded", {{"classes", "classes.txt", {}}})),
             rows_of(*open("p", resized)));
+}
+
+TEST_F(Packed, NamesThatAreNotUtf8AreEscapedOrRefused) {
+  const Bytes png = encode_png(noise_rgb(6, 6, 1), 6, 6);
+  write_bytes(path("files") / "a/caf\xe9.png", png);
+  pack_files({.path = path("files")}, path("s"), {kWebDataset});
+  const nlohmann::json truth = nlohmann::json::parse(members_of(path("s")).at("000000000.json"));
+  EXPECT_EQ(truth["location"], (path("files") / "a/caf\\xe9.png").string());
+  write_bytes(path("classes") / "caf\xe9/1.png", png);
+  write_bytes(path("fold\xe9r") / "a/1.png", png);
+  for (const ExportOptions& options : {shards_of(kNpzShards), ExportOptions{kWebDataset}}) {
+    expect_parts(message_of(ErrorKind::data,
+                            [&] { pack_files({.path = path("classes")}, path("t"), options); }),
+                 {"classes: the name of class 'caf\\xe9' is not UTF-8", "rename"});
+    expect_parts(message_of(ErrorKind::config,
+                            [&] { pack_files({.path = path("fold\xe9r")}, path("t"), options); }),
+                 {"fold\\xe9r: not UTF-8", "symbolic link"});
+  }
+  EXPECT_FALSE(fs::exists(path("t")));
 }
 
 TEST_F(Packed, ImageFilesAreDecodedIfAskedOrIfSomethingChangesThem) {

@@ -51,6 +51,29 @@ TEST(TrainerTest, HoldsOutAFractionOfAFile) {
   EXPECT_EQ(second.state_bytes(), whole.state_bytes());
 }
 
+// Images on a canvas and images of the network's size have different bytes.
+TEST(TrainerTest, DoesNotReportAnOverlapOfImagesThatItCannotCompare) {
+  const TemporaryFolder folder;
+  write_as_folder(folder / "photos", labelled_noise(2, 3, 8));
+  write_as_folder(folder / "held", labelled_noise(2, 3, 8));
+  const auto trained_on = [&](const std::string& held_out) {
+    Listener listener;
+    Trainer trainer(
+        RunConfig::parse(
+            "name: a\ndevice: cpu\nthreads: 1\ndata: {size: 8, root: " + folder.path().string() +
+                ", sources: [{name: photos, kind: files, path: photos, canvas: 16}]}\n"
+                "eval: {sources: [{of: photos, " +
+                held_out + "}]}\nmodel: {name: mlp, widths: [4]}\ntrain: {batch: 4, steps: 1}\n",
+            "a.yaml", std::vector<std::string>{"out=" + (folder / "run").string()}),
+        listener, in_memory());
+    return trainer.run().evaluation->results[0].trained_on;
+  };
+  EXPECT_EQ(trained_on("path: held"), 6u);
+  EXPECT_FALSE(trained_on("path: held, canvas: 0").has_value());
+  expect_parts(message_of(ErrorKind::data, [&] { trained_on("canvas: 0"); }),
+               {"held-out source 'photos'", "is also trained on"});
+}
+
 // The second training source shares no image with the held-out data.
 TEST(TrainerTest, ReportsTheLargestOverlapOfItsSources) {
   const TemporaryFolder folder;

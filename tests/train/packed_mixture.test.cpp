@@ -1,7 +1,9 @@
 // A mixture packed into array files gives the same rows as the run's batches.
 #include "export/array_shards.h"
+#include "export/layouts/webdataset.h"
 #include "sources/files/format.h"
 #include "tests/support/dataset_fixtures.h"
+#include "tests/support/error_testing.h"
 #include "tests/support/temporary_folder.h"
 #include "train/run_samples.h"
 
@@ -66,6 +68,34 @@ TEST(PackedMixture, IsReadBack) {
     EXPECT_EQ(row, 29);
     EXPECT_TRUE(stored) << "no sample comes from the files";
   }
+}
+
+// The label of a mixed image is the class of only one of two.
+TEST(PackedMixture, RefusesTheLabelsOfMixedRows) {
+  const test::TemporaryFolder folder;
+  test::write_as_folder(folder / "photos", test::labelled_noise(3, 5, 12));
+  const auto pack = [&](const std::string& mix, const std::string& out, ExportOptions options) {
+    RunSamples feed(
+        RunConfig::parse(kMixture, "mixture.yaml",
+                         std::vector<std::string>{"data.root=" + folder.path().string(), mix}),
+        {RunSampleRange::Split::train, 0, 16});
+    export_samples(feed, folder / out, options);
+  };
+  ExportOptions npz, tar;
+  npz.shards = kNpzShards;
+  tar.layout = kWebDataset;
+  pack("data.mix={mixup: 1, probability: 0}", "plain", npz);
+  EXPECT_EQ(open_dataset({.path = folder / "plain"})->size(), 16);
+  pack("data.mix={mixup: 1}", "arrays", npz);
+  pack("data.mix={cutmix: 1}", "file.npz", {});
+  pack("data.mix={cutmix: 1, probability: 0.1}", "tar", tar);
+  for (const char* name : {"arrays", "file.npz", "tar"}) {
+    test::expect_parts(
+        test::message_of(ErrorKind::data, [&] { open_dataset({.path = folder / name}); }),
+        {name, "the samples were mixed (data.mix)", "data.mix.probability=0"});
+    EXPECT_EQ(open_dataset({.path = folder / name, .labelled = false})->size(), 16) << name;
+  }
+  EXPECT_EQ(open_dataset({.path = folder / "arrays", .settings = {{"labels", ""}}})->label(0), 0);
 }
 
 }  // namespace

@@ -113,11 +113,13 @@ std::vector<std::string> Evaluator::notes() const {
 
 std::vector<std::string> Evaluator::compare(const Mixture& training, const WorkWatch& watch) {
   std::vector<std::string> found = notes();
-  trained_on_.assign(samples_.size(), 0);
+  // Generated held-out samples have ids of their own; files stay unknown unless they are compared.
+  for (int i = 0; i < mixture_.size(); ++i)
+    if (mixture_.source(i).rows() == nullptr) trained_on_[static_cast<std::size_t>(i)] = 0;
   for (const Overlap& overlap :
        find_overlaps(training, mixture_, context_.stream.threads(), kMostComparedBytes, watch)) {
     auto& rows = trained_on_[static_cast<std::size_t>(overlap.held_out)];
-    rows = std::max(*rows, static_cast<std::uint64_t>(overlap.rows));
+    rows = std::max(rows.value_or(0), static_cast<std::uint64_t>(overlap.rows));
     if (overlap.rows > 0) found.push_back(to_string(overlap, training, mixture_));
   }
   return found;

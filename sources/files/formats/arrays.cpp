@@ -10,6 +10,7 @@
 #include "sources/files/array_rows.h"
 #include "sources/files/array_settings.h"
 #include "sources/files/data_name.h"
+#include "sources/files/exported_run.h"
 #include "sources/files/format.h"
 #include "sources/files/shard_names.h"
 #include "sources/files/sharded_rows.h"
@@ -216,24 +217,22 @@ class ArrayFileRows final : public ArrayRows {
   }
 
   void set_columns(const ArraySettings& settings) {
-    const NumberArray& values = *values_;
-    if (stored_rows() == 0) file_->refuse(values, "it has no rows", "store [rows, ...]");
-    images_ = ArrayImages::of(*file_, values, settings.channels, settings.range);
+    if (stored_rows() == 0) file_->refuse(*values_, "it has no rows", "store [rows, ...]");
+    images_ = ArrayImages::of(*file_, *values_, settings.channels, settings.range);
     if (images_) return set_layout(images_->layout());
-    const auto layout = event_layout_of(values.shape());
+    const auto layout = event_layout_of(values_->shape());
     if (!layout) {
       file_->refuse(
-          values,
+          *values_,
           fmt::format(
               "rows are images, [rows, height, width, 1 or 3], [rows, 1 or 3, height, width] or "
               "[rows, height, width], or events, [rows, features], up to {}; items of sets are "
-              "[all "
-              "items, features] with offsets [sets + 1]",
+              "[all items, features] with offsets [sets + 1]",
               kMostFeatures),
           "convert it: x.reshape(len(x), -1)");
     }
     if (settings.channels != ChannelPlace::automatic || settings.range != PixelRange::automatic)
-      file_->refuse(values, "channels: and range: apply only to images, but its rows are events",
+      file_->refuse(*values_, "channels: and range: apply only to images, but its rows are events",
                     "remove them, or store images [rows, height, width]");
     set_layout(*layout);
   }
@@ -242,6 +241,8 @@ class ArrayFileRows final : public ArrayRows {
     ClassLabels labels;
     std::vector<std::string> known;
     if (labelled && is_there(settings.labels, ArraySettings{}.labels)) {
+      if (exported.mixed)
+        refuse_mixed_labels(file_->where(settings.labels), ", or labels: '' to read no labels");
       labels = read_class_labels(*file_, file_->array(settings.labels), stored_rows(), rows_text());
       known = exported.classes;
     } else {

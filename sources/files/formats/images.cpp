@@ -102,7 +102,7 @@ const ParamTable<ImageSettings>& record_table() {
 
 class ImageRows final : public Dataset {
  public:
-  /// Reads the first header; with on_error: skip, decodes every file once.
+  /// Reads the first header; with on_error: skip, decodes the files once and applies the limit.
   ImageRows(ImageSet set, const DatasetRequest& request, const ImageSettings& settings)
       : set_(std::move(set)),
         limit_(request.limit_per_class),
@@ -170,30 +170,67 @@ class ImageRows final : public Dataset {
   }
 
  private:
+  enum class Fate : std::uint8_t { unknown, readable, damaged };
+
   // Rows must keep their numbers during a run, so damaged files are found before it starts.
   void skip_damaged(const DatasetRequest& request) {
-    std::vector<std::uint8_t> damaged(static_cast<std::size_t>(set_.size()), 0);
+    std::vector<Fate> fates(static_cast<std::size_t>(set_.size()), Fate::unknown);
+    // Classes that lack readable images are decoded twice as far each time.
+    std::vector<std::int64_t> rows;
+    for (std::int64_t most = limit_; !(rows = rows_to_decode(fates, most)).empty(); most *= 2)
+      decode(request, rows, fates);
+    std::vector<bool> drop(fates.size(), true);
+    std::vector<std::int64_t> kept(set_.classes().size());
+    for (std::size_t i = 0; i < fates.size(); ++i) {
+      const auto row = static_cast<std::int64_t>(i);
+      std::int64_t& of_class = kept[static_cast<std::size_t>(set_.label(row))];
+      if (limit_ > 0 && of_class == limit_) continue;
+      drop[i] = fates[i] == Fate::damaged;
+      if (!drop[i]) {
+        ++of_class;
+      } else if (skipped_++ == 0) {
+        first_skipped_ = set_.location(row);
+      }
+    }
+    set_.remove(drop);
+  }
+
+  /// The untested images among the first `most` (0: all) of each class that still needs some.
+  std::vector<std::int64_t> rows_to_decode(const std::vector<Fate>& fates,
+                                           std::int64_t most) const {
+    std::vector<std::int64_t> readable(set_.classes().size()), passed(readable), rows;
+    const auto label = [&](std::size_t i) {
+      return static_cast<std::size_t>(set_.label(static_cast<std::int64_t>(i)));
+    };
+    for (std::size_t i = 0; i < fates.size(); ++i)
+      if (fates[i] == Fate::readable) ++readable[label(i)];
+    for (std::size_t i = 0; i < fates.size(); ++i) {
+      const std::size_t of = label(i);
+      const bool wanted = most == 0 || (passed[of]++ < most && readable[of] < limit_);
+      if (wanted && fates[i] == Fate::unknown) rows.push_back(static_cast<std::int64_t>(i));
+    }
+    return rows;
+  }
+
+  void decode(const DatasetRequest& request, const std::vector<std::int64_t>& rows,
+              std::vector<Fate>& fates) const {
     const auto verify = [&](RowReader& reader, std::int64_t i) {
+      const std::int64_t row = rows[static_cast<std::size_t>(i)];
+      Fate& fate = fates[static_cast<std::size_t>(row)];
       try {
-        static_cast<ImageLoader&>(reader).verify(i);
+        static_cast<ImageLoader&>(reader).verify(row);
+        fate = Fate::readable;
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::data) throw;
-        damaged[static_cast<std::size_t>(i)] = 1;
+        fate = Fate::damaged;
       }
     };
-    const std::int64_t all = set_.size();
+    const auto all = static_cast<std::int64_t>(rows.size());
     for_each_row(*this, request.threads, 0, all, verify, [&](std::int64_t done) {
       if (request.watch)
         request.watch("decoding", static_cast<std::uint64_t>(done),
                       static_cast<std::uint64_t>(all));
     });
-    const std::vector<bool> drop(damaged.begin(), damaged.end());
-    const std::int64_t count = std::count(drop.begin(), drop.end(), true);
-    if (count == 0) return;
-    if (skipped_ == 0)
-      first_skipped_ = set_.location(std::find(drop.begin(), drop.end(), true) - drop.begin());
-    skipped_ += count;
-    set_.remove(drop);
   }
 
   ImageSet set_;
@@ -210,11 +247,17 @@ std::function<void(std::int64_t)> listing_of(const DatasetRequest& request) {
   };
 }
 
+/// The limit that applies before images are decoded; with on_error: skip, damaged ones do not count.
+std::int64_t limit_of_listing(const DatasetRequest& request, const ImageSettings& settings) {
+  return settings.on_error == OnError::skip ? 0 : request.limit_per_class;
+}
+
 std::unique_ptr<Dataset> open_images(const DatasetRequest& request) {
   const ImageSettings settings = image_table().read(request.settings, request.place);
   auto rows = std::make_unique<ImageRows>(
-      ImageSet::open({request.path, settings.split, request.limit_per_class, settings.on_error,
-                      settings.subfolders, request.labelled, listing_of(request)}),
+      ImageSet::open({request.path, settings.split, limit_of_listing(request, settings),
+                      settings.on_error, settings.subfolders, request.labelled,
+                      listing_of(request)}),
       request, settings);
   const std::string found = !rows->set().is_archive() ? "folder"
                             : rows->set().is_zip()    ? "zip"
@@ -237,7 +280,7 @@ ShardOptions shard_options(const DatasetRequest& request, const ImageSettings& s
           settings.image,
           settings.label,
           settings.classes.empty() ? "" : folder / settings.classes,
-          request.limit_per_class,
+          limit_of_listing(request, settings),
           settings.on_error,
           request.labelled,
           listing_of(request)};

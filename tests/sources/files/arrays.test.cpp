@@ -198,6 +198,19 @@ TEST_F(ArrayFiles, RefuseLabelsOfAnotherNameUnlessTheyAreNamed) {
   EXPECT_EQ(open("a.npz")->targets().size(), 2u);
 }
 
+TEST_F(ArrayFiles, IgnoreMetadataOfOtherPrograms) {
+  const std::string x = npy_file({ElementType::f32, {4, 2}}, std::vector<float>(8));
+  std::string object = npy_file({ElementType::i64, {}}, std::vector<std::int64_t>{0});
+  object.replace(object.find("'<i8'"), 5, "'|O' ");  // a pickled dictionary
+  for (const std::string& metadata :
+       {npy_file({ElementType::f64, {3}}, std::vector<double>(3)), npy_strings("ab"), object}) {
+    write_compressed_npz(path("a.npz"), {{"x", x}, {"metadata", metadata}});
+    EXPECT_EQ(open("a.npz")->size(), 4);
+  }
+  write_compressed_npz(path("a.npz"), {{"x", x}, {"metadata", npy_text("no JSON")}});
+  expect_parts(refused("a.npz"), {"'metadata' is not JSON"});
+}
+
 /// Plans the source on the CPU and returns the total size of its host blocks.
 std::size_t held_bytes(const fs::path& path, Storage storage, std::optional<RowForm> cache = {}) {
   SourceSpec spec;

@@ -236,6 +236,12 @@ TEST_F(Hdf5Format, RefusesBadShapesUnitsLabelsAndWeights) {
     file.add_text("metadata", "{\"sources\": ");
   });
   expect_parts(refused("named.h5"), {"named.h5: 'metadata' is not JSON"});
+  // An array of that name is not an export's metadata.
+  write("array.h5", [&](Hdf5Writer& file) {
+    add(file, "x", ElementType::f32, {kRows, kVoxels}, showers());
+    add(file, "metadata", ElementType::f32, {3}, std::vector<float>(3));
+  });
+  EXPECT_EQ(open("array.h5")->size(), kRows);
   test::spill(path("text.h5"), "x, y\n1, 2\n");
   expect_parts(refused("text.h5"), {"text.h5: not an HDF5 file", "HDF5 signature"});
   test::spill(path("photo.h5"), "\xff\xd8\xff\xe0");
