@@ -22,8 +22,7 @@ StepReport summarise_window(const WindowLines& window, const Mixture& mixture,
   StepReport result;
   result.step = window.last;
   result.steps = steps;
-  // A ring that began anew in the middle of the window, because log_every changed on a resume, lacks
-  // the earlier lines.
+  // After a resume with another log_every, an empty ring lacks the window's earlier lines.
   std::uint64_t first = window.first;
   while (first + 1 < window.last && window.line(first).step != first) ++first;
   result.window = window.last - first;
