@@ -101,13 +101,13 @@ std::unique_ptr<Trainer> TrainingLadder::trainer(const RunConfig& config,
 }
 
 /// A trainer, or null, with a note, if this machine or the data do not allow the configuration, such
-/// as images that only a crop brings to their size, or half a batch that does not divide.
+/// as images that only a crop brings to their size, or twice the batch that the memory allows.
 std::unique_ptr<Trainer> TrainingLadder::possible_trainer(const std::string& what,
                                                           const RunConfig& config) {
   try {
     return trainer(config);
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::config) throw;
+    if (error.kind() != ErrorKind::config && error.kind() != ErrorKind::device) throw;
     const std::string text = error.what();
     notes_.push_back(fmt::format("not tried: {}: {}", what, text.substr(0, text.find('\n'))));
     return nullptr;

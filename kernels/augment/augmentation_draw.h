@@ -24,6 +24,15 @@ WS_HD inline void fit_frame(GeometryDraw& draw) {
   draw.frame = draw.out;
 }
 
+/// True for operations whose result has the size of the output.
+WS_INLINE bool resizes(AugmentOp op) {
+  bool found = false;
+  augment::Operations::visit(op, [&]<class Op>() WS_INLINED {
+    if constexpr (requires { Op::kResizes; }) found = true;
+  });
+  return found;
+}
+
 /// True if output pixel centres map one-to-one to source pixel centres.
 WS_INLINE bool is_on_grid(const Augmentation& a) {
   const bool steps = math::abs(a.m00) == 1 && math::abs(a.m11) == 1 && a.m01 == 0 && a.m10 == 0;
@@ -34,18 +43,19 @@ WS_INLINE bool is_on_grid(const Augmentation& a) {
 WS_HD inline void draw_geometry(const AugmentationPlan& plan, SampleRng rng, FrameSize source,
                                 const DrawnGroups& groups, Augmentation& a) {
   GeometryDraw draw = {plan.out, source, {}};
+  bool skipped = false;  // an operation that resizes: others expect its result's size
   for (int i = 0; i < plan.geometry_count; ++i) {
     const AugmentStep step = plan.geometry[i];
     AugmentRng words(rng, step.op);
     const bool happens = words.happens(step) && groups.include(step.place);
+    if (!happens) {
+      skipped |= resizes(step.op);
+      continue;
+    }
+    if (skipped && !resizes(step.op)) fit_frame(draw);
+    skipped = false;
     augment::Operations::visit(step.op, [&]<class Op>() WS_INLINED {
-      if constexpr (moves_pixels<Op>) {
-        if (happens) {
-          Op::compose(step, words, draw);
-        } else if constexpr (requires { Op::kResizes; }) {
-          fit_frame(draw);
-        }
-      }
+      if constexpr (moves_pixels<Op>) Op::compose(step, words, draw);
     });
   }
   fit_frame(draw);

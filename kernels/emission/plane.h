@@ -17,6 +17,8 @@
 #include "kernels/emission/scene_buffer.h"
 #include "kernels/runtime/macros.h"
 
+#include <algorithm>
+
 namespace wellspring {
 
 namespace detail {
@@ -59,13 +61,15 @@ struct DrawnBy<PlaneOf<F>> {
   using type = F;
 };
 
-/// The geometric part of an augmentation, excluding its colours.
+/// The geometric part of an augmentation, with its groups, excluding its colours.
 inline AugmentationPlan geometry_of(const AugmentationPlan& plan) {
   AugmentationPlan geometry;
   geometry.source = plan.source;
   geometry.out = plan.out;
   geometry.geometry_count = plan.geometry_count;
-  for (int i = 0; i < plan.geometry_count; ++i) geometry.geometry[i] = plan.geometry[i];
+  std::ranges::copy(plan.geometry, geometry.geometry);
+  geometry.group_count = plan.group_count;
+  std::ranges::copy(plan.group, geometry.group);
   return geometry;
 }
 

@@ -1,9 +1,12 @@
 #include "kernels/ops/batch_norm.h"
 
 #include "core/error.h"
+#include "core/text/plural.h"
 #include "kernels/batch/communicator.h"
 #include "kernels/ops/part_totals.h"
 #include "kernels/runtime/launch.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -19,6 +22,17 @@ NormShape shape_of(const BatchNormSpec& spec) {
 }
 
 }  // namespace
+
+void expect_batch_norm_fits(const BatchNormSpec& spec, Device device) {
+  const std::size_t needed = norm_team(shape_of(spec)).scratch_bytes,
+                    limit = device.is_cpu() ? kHostScratchBytes : scratch_limit(device);
+  if (needed <= limit) return;
+  fail(ErrorKind::device,
+       {fmt::format("batch norm of {}: too wide for {}", counted(spec.channels, "channel"),
+                    device.to_string()),
+        fmt::format("a team needs {} bytes of scratch, but only {} are available", needed, limit),
+        "use a narrower layer, such as a projection with fewer features"});
+}
 
 std::size_t batch_norm_partials(const BatchNormSpec& spec) {
   const int ranks = spec.ranks == nullptr ? 0 : spec.ranks->size();

@@ -48,6 +48,8 @@ struct BatchNormStatistics {
 
 /// Floats of scratch that the calls below need.
 std::size_t batch_norm_partials(const BatchNormSpec& spec);
+/// Error (device): too many channels for a team's scratch.
+void expect_batch_norm_fits(const BatchNormSpec& spec, Device device);
 /// Training: computes mean and rstd of x [rows, channels] (with ranks, of the x of all ranks),
 /// computes y, and updates the running statistics. `residual` may be null. Throws a config error
 /// for fewer than two rows, which have no variance.

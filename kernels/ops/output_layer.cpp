@@ -6,15 +6,15 @@
 namespace wellspring::ops {
 namespace {
 
-constexpr int kMostFusedOutputs = 64;
+constexpr int kMostFusedOutputs = 64, kMostFusedInputs = 16384;  ///< inputs are in scratch
 /// Largest partial sums of the weight gradient: about a tenth of a GPU's cache.
 constexpr std::int64_t kMostPartBytes = std::int64_t{4} << 20;
 
 }  // namespace
 
 bool output_layer_fits(const DenseSpec& spec) {
-  return spec.in % kPack == 0 && spec.out <= kMostFusedOutputs && spec.output == DType::f32 &&
-         spec.activation == Activation::none &&
+  return spec.in % kPack == 0 && spec.in <= kMostFusedInputs && spec.out <= kMostFusedOutputs &&
+         spec.output == DType::f32 && spec.activation == Activation::none &&
          spec.rows * spec.out * spec.in * static_cast<std::int64_t>(sizeof(float)) <=
              kMostPartBytes;
 }

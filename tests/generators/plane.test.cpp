@@ -57,15 +57,17 @@ TEST_P(EveryPlane, LeavesAllOtherColumnsUnchanged) {
 TEST_P(EveryPlane, FollowsGeometryButNotColours) {
   const int size = 24;
   const auto plain = with_plane(GetParam(), size, 4).plane;
-  const auto mirrored =
-      with_plane(GetParam(), size, 4, {},
-                 "augment: [flip_x: 1, brightness: 0.5, solarise: 0.4, erase: 9]\n"
-                 "normalise: {mean: [0.5, 0.4, 0.3], std: [0.2, 0.3, 0.4]}")
-          .plane;
-  ASSERT_EQ(plain.size(), mirrored.size());
-  for (std::size_t i = 0; i < plain.size(); ++i) {
-    const std::size_t column = i % size;
-    ASSERT_EQ(mirrored[i], plain[i - column + (size - 1 - column)]) << i;
+  for (const std::string flip : {"flip_x: 1", "{one_of: [flip_x: 1]}"}) {
+    const auto mirrored =
+        with_plane(GetParam(), size, 4, {},
+                   "augment: [" + flip + ", brightness: 0.5, solarise: 0.4, erase: 9]\n" +
+                       "normalise: {mean: [0.5, 0.4, 0.3], std: [0.2, 0.3, 0.4]}")
+            .plane;
+    ASSERT_EQ(plain.size(), mirrored.size());
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+      const std::size_t column = i % size;
+      ASSERT_EQ(mirrored[i], plain[i - column + (size - 1 - column)]) << flip << i;
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "tests/ops/operation_test.h"
+#include "tests/support/error_testing.h"
 #include "tests/support/host_team.h"
 #include "tests/support/rank_group.h"
 
@@ -44,6 +45,15 @@ TEST_P(BatchNormTest, KeepsPrecisionFarFromZero) {
   test::expect_within(mean.values(), means, 4000 * test::rounding(DType::f32), "mean");
   test::expect_within(rstd.values(), rstds, 1e-5, "rstd");
   test::expect_within(running_variance.values(), variances, 1e-5, "running variance");
+}
+
+TEST(BatchNormWidth, IsRefusedBeyondTheScratchOfATeam) {
+  EXPECT_NO_THROW(expect_batch_norm_fits({.rows = 64, .channels = 16384}, Device::cpu()));
+  wellspring::test::expect_parts(
+      wellspring::test::message_of(
+          ErrorKind::device,
+          [] { expect_batch_norm_fits({.rows = 64, .channels = 32768}, Device::cpu()); }),
+      {"batch norm of 32768 channels: too wide for cpu", "786432 bytes of scratch", "narrower"});
 }
 
 /// Results of a batch norm over some rows.

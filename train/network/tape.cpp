@@ -179,14 +179,18 @@ Tensor Tape::features_of(const std::string& layer) const {
           fmt::format("`wellspring describe {}` lists its layers", model_),
           name_advice(layer, names)});
   }
-  // An activation and a residual that directly follow belong to this part.
+  // An activation and a residual that directly follow belong to this part, as does a pooling before
+  // its activation.
+  const auto activates = [](const Node& node) {
+    return std::holds_alternative<Relu>(node.operation) ||
+           std::holds_alternative<Gelu>(node.operation) ||
+           std::holds_alternative<Silu>(node.operation);
+  };
   Tensor output = last->output;
   for (auto next = last.base(); next != nodes_.end(); ++next) {
-    const Operation& operation = next->operation;
-    const bool belongs =
-        std::holds_alternative<Relu>(operation) || std::holds_alternative<Gelu>(operation) ||
-        std::holds_alternative<Silu>(operation) || std::holds_alternative<Add>(operation);
-    if (!belongs ||
+    const bool pools = std::holds_alternative<MaxPool>(next->operation) &&
+                       std::next(next) != nodes_.end() && activates(*std::next(next));
+    if (!(activates(*next) || pools || std::holds_alternative<Add>(next->operation)) ||
         std::ranges::find(next->inputs, output.value, &Tensor::value) == next->inputs.end())
       break;
     output = next->output;

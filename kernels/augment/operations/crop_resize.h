@@ -38,7 +38,7 @@ struct CropResize {
     float left, top, width, height;  ///< pixels
   };
   /// Draws the box as torchvision's get_params does: ten tries of area and ratio, then the largest
-  /// central box with an allowed ratio.
+  /// central box with an allowed ratio, of at least one pixel.
   WS_HD static Box draw_box(const AugmentStep& step, FrameSize frame, AugmentRng& words) {
     const auto width = static_cast<float>(frame.width), height = static_cast<float>(frame.height);
     for (int attempt = 0; attempt < 10; ++attempt) {
@@ -53,8 +53,8 @@ struct CropResize {
     }
     const float low = math::exp(step.value[2]), high = math::exp(step.value[3]);
     const float ratio = width / height;
-    const float w = ratio > high ? math::round(height * high) : width;
-    const float h = ratio < low ? math::round(width / low) : height;
+    const float w = ratio > high ? math::max(math::round(height * high), 1.0f) : width;
+    const float h = ratio < low ? math::max(math::round(width / low), 1.0f) : height;
     return {math::floor(0.5f * (width - w)), math::floor(0.5f * (height - h)), w, h};
   }
   WS_HD static void compose(const AugmentStep& step, AugmentRng& words, GeometryDraw& draw) {

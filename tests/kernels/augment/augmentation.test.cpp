@@ -170,7 +170,23 @@ TEST(Augmentation, CropsImagesOfDifferentSizesFirst) {
       expect_equal(on_canvas("[]", own, i), drawn(plan_of("[" + fit + "]", own, out), i));
       expect_equal(on_canvas("[shift: 0.5]", own, i),
                    drawn(plan_of("[" + fit + ", shift: 0.5]", own, out), i));
+      // The member that is not chosen does nothing.
+      const Augmentation either = on_canvas("[{one_of: [crop_resize, crop: 30]}]", own, i),
+                         resized = on_canvas("[crop_resize]", own, i);
+      expect_equal(either, either.footprint == resized.footprint ? resized
+                                                                 : on_canvas("[crop: 30]", own, i));
     }
+}
+
+// No ratio makes a crop without pixels.
+TEST(Augmentation, CropsAtLeastOnePixel) {
+  for (const char* const ratio : {"[0.01, 0.01]", "[100, 100]"}) {
+    const AugmentationPlan plan =
+        plan_of(std::string("[crop_resize: {ratio: ") + ratio + "}]", {20, 20}, {20, 20});
+    const Augmentation a = drawn(plan, 0);
+    EXPECT_EQ(std::min(a.m00, a.m11), 1.0f / 20);
+    EXPECT_EQ(std::max(a.m00, a.m11), 1.0f);
+  }
 }
 
 TEST(Augmentation, MatchesTheFormulaOfEveryGeometry) {

@@ -144,6 +144,21 @@ TEST_F(Features, IncludeTheActivationOfAPart) {
   EXPECT_LT(*std::ranges::min_element(before), 0);
 }
 
+// Without a norm, the activation follows the pooling.
+TEST_F(Features, IncludeThePoolingOfAPart) {
+  const TemporaryFolder run;
+  const std::vector<std::string> settings = {
+      "train.steps=2", "eval.samples=5",
+      "model={name: cnn, widths: [4, 8], blocks: [0, 0], pool: [1, 1], norm: none}"};
+  Trainer(small_run(run.path(), settings), listener_, test::quick()).run();
+  write_features({run.path(), "stage0", folder_ / "f.npz", FeatureSamples::held_out},
+                 config_of_checkpoint(run.path()), listener_);
+  const NpyArray features = read_npz(folder_ / "f.npz", "features");
+  EXPECT_EQ(std::vector(features.spec.shape.begin() + 1, features.spec.shape.end()),
+            (std::vector<std::int64_t>{4, 4, 4}));
+  for (const float value : npz_values<float>(folder_ / "f.npz", "features")) EXPECT_GE(value, 0);
+}
+
 TEST_F(Features, DoNotCallTrainingSamplesHeldOut) {
   write("t.npz", "", {}, FeatureSamples::training);
   write("f.npz");

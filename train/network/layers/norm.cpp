@@ -146,6 +146,7 @@ class BatchNormLayer : public Layer {
     spec_.activation = operation.relu ? ops::Activation::relu : ops::Activation::none;
     spec_.compute = planner.compute();
     spec_.ranks = planner.ranks();
+    ops::expect_batch_norm_fits(spec_, planner.stream().device());
     const std::string& name = planner.node().name;
     planner.vector(name, "weight", in.channels, operation.weight);
     planner.vector(name, "bias", in.channels, Init::zeros);
