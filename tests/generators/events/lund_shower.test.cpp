@@ -199,6 +199,18 @@ TEST(LundShower, ReportsTheOptimumForQuarksAgainstGluons) {
   EXPECT_TRUE(LundShower::describe(params).best.empty());
 }
 
+// The first item of a record is the initial particle.
+TEST(LundShower, ReportsThatRecordsRevealTheClass) {
+  Params params;
+  params.columns = LundShower::Columns::record;
+  EXPECT_EQ(LundShower::describe(params).best_result("accuracy"), 1);
+  EXPECT_FALSE(LundShower::describe(params).best_result("area under the curve"));  // four classes
+  params.classes = {"quark", "gluon"};
+  params.cascade = LundShower::Cascade::primary;
+  EXPECT_EQ(LundShower::describe(params).best_result("accuracy"), 1);
+  EXPECT_EQ(LundShower::describe(params).best_result("area under the curve"), 1);
+}
+
 TEST(LundShower, RefusesImpossibleParameters) {
   const auto refused = [](auto change) {
     Params params;
