@@ -116,9 +116,14 @@ std::vector<Atom> atoms(const LundShower::Params& params, int most, double& beyo
   return all;
 }
 
-/// Quarks against gluons, for primary emissions only. Emissions from both fill the plane uniformly,
-/// so their number is a sufficient statistic (J. Neyman, E. Pearson 1933).
+/// The first item of a record reveals the class. Otherwise quarks against gluons, for primary
+/// emissions only. Emissions from both fill the plane uniformly, so their number is a sufficient
+/// statistic (J. Neyman, E. Pearson 1933).
 std::vector<BestResult> best_results(const LundShower::Params& params) {
+  if (params.columns == LundShower::Columns::record && jets::shows_constituents(params)) {
+    if (params.classes.size() != 2) return {{"accuracy", 1}};
+    return {{"accuracy", 1}, {"area under the curve", 1}};
+  }
   if (params.soft > 0 || params.cone > 0) return {};
   const bool counted = params.output != jets::Output::image;
   if (!counted || params.cascade != LundShower::Cascade::primary || params.alpha_s <= 0 ||

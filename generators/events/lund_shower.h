@@ -435,8 +435,8 @@ struct LundShower {
                      {e, x, y, z, jet.angle[k], jet.softer[k], static_cast<float>(jet.depth[k])});
       }
     }
-    // An unfinished parton would have radiated, so it counts as two.
-    row.set_count(parents + jet.count + jet.unfinished);
+    // An unfinished parton would have radiated, so at least one parton is missing.
+    row.set_count(parents + jet.count, jet.unfinished);
     row.set_global(0, sum.e * per_unit_);
     row.set_global(1, sum.x * per_unit_);
     row.set_global(2, sum.y * per_unit_);
@@ -504,7 +504,7 @@ struct LundShower {
       d += pt * (up - 1) * (up + 1) / (2 * up);
       row.set_item(i, {jet.pt[k] * per_unit_, jet.eta[k], jets::wrapped(jet.phi[k] + phi), 0});
     }
-    row.set_count(jet.count + jet.unfinished);
+    row.set_count(jet.count, jet.unfinished);
     const double square = (a + b) * (2 * s + a - b) - c * c - d * d;
     const double pt = math::sqrt((s - b) * (s - b) + c * c);
     // The rapidity, unlike eta, can be added to the rapidity of the axis.

@@ -312,10 +312,12 @@ SampleInfo Ode::describe(const Params& params) {
     words = static_cast<std::size_t>(4 * PlummerStar::kBlocks * params.bodies);
   }
   const double duration = duration_of(params);
+  double digits = 1e4;  // times are rounded to 1 / digits, more finely if points are closer
+  while (digits * duration / params.points < 1) digits *= 10;
   const std::vector<ValueInfo> state = state_of(params.system, params.bodies);
   for (int point = 1; point <= params.points; ++point)
     for (const ValueInfo& value : state) {
-      const double time = std::round(1e4 * duration * point / params.points) / 1e4;
+      const double time = std::round(digits * duration * point / params.points) / digits;
       info.features.push_back({value.name + " at " + shortest(time), value.unit});
     }
   const double reach = first + per_time * duration + math::kNormalReach * params.noise;

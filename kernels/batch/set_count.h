@@ -17,13 +17,15 @@ WS_INLINE void count_up(unsigned long long* counter, unsigned long long n) {
 #endif
 }
 
-/// `count`: number of items of the set. The row keeps as many as fit; the rest count as overflow.
-WS_INLINE void write_count(const BatchView& batch, std::int64_t b, int count) {
+/// `count`: number of items of the set. The row keeps as many as fit; the rest count as overflow, and
+/// so do `missing` items, which were never made.
+WS_INLINE void write_count(const BatchView& batch, std::int64_t b, int count, int missing = 0) {
   const int kept = count < batch.layout.items ? count : batch.layout.items;
   if (batch.count != nullptr) batch.count[b] = kept;
-  if (kept < count && batch.overflow != nullptr) {
+  const int dropped = count - kept + missing;
+  if (dropped > 0 && batch.overflow != nullptr) {
     count_up(&batch.overflow->samples, 1);
-    count_up(&batch.overflow->items, static_cast<unsigned long long>(count - kept));
+    count_up(&batch.overflow->items, static_cast<unsigned long long>(dropped));
   }
 }
 

@@ -55,8 +55,12 @@ class RowWriter {
   WS_INLINE void set_global(int index, float value) {
     if (batch_->globals != nullptr) batch_->globals[b_ * batch_->layout.globals + index] = value;
   }
-  /// Sets the number of items of a set, including items that do not fit. Not for events.
-  WS_INLINE void set_count(int count) { count_ = count; }
+  /// Sets the number of items of a set, including items that do not fit. `missing` items, which were
+  /// never made, only count as overflow. Not for events.
+  WS_INLINE void set_count(int count, int missing = 0) {
+    count_ = count;
+    missing_ = missing;
+  }
 
   /// On a host, prefetches the row into the cache before it is written.
   WS_INLINE void fetch() const {
@@ -74,7 +78,7 @@ class RowWriter {
     if (batch_->layout.kind != SampleKind::set) return;
     const int kept = count_ < items() ? count_ : items();
     x().clear(kept * features(), items() * features(), rank, size);
-    if (rank == 0) detail::write_count(*batch_, b_, count_);
+    if (rank == 0) detail::write_count(*batch_, b_, count_, missing_);
   }
 
  private:
@@ -84,7 +88,7 @@ class RowWriter {
 
   const BatchView* batch_ = nullptr;
   std::int64_t b_ = 0;
-  int count_ = 0;
+  int count_ = 0, missing_ = 0;
 };
 
 /// The truth of N events, one lane each.

@@ -13,12 +13,13 @@ import functools
 import importlib.resources
 import json
 import math
+import os
 import sys
 
 import numpy as np
 
 from . import _core
-from ._arguments import LARGEST_ID, text, whole
+from ._arguments import LARGEST_ID, package, text, whole
 from ._generator import Generator
 
 
@@ -41,12 +42,16 @@ def task(name, *, seed=0, device="cpu", threads=0):
     return Task(name, seed, device, threads)
 
 
+_WITHOUT_COPIES = ("simulate all theta in one call, which uses all cores (sbi: num_workers=1); or make a task in each process and "
+                   "choose different ids with simulator(theta, first=...)")
+
+
 class SimulationBudgetExceeded(_core.ConfigError):
     """A simulator was asked for more simulations than its max_calls."""
 
 
 class Simulator:
-    """The simulator of a task, as in sbibm: it counts simulations, and x always has two axes.
+    """The simulator of a task, as in sbibm: it counts simulations, and x always has two axes. It cannot be pickled.
 
     max_calls         largest number of simulations, one per row of parameters; None: no limit
     num_simulations   number of simulations so far
@@ -76,6 +81,9 @@ class Task:
     observations     [10, features] the benchmark's fixed observations, a NumPy array
     true_parameters  [10, parameters] the parameters that they were simulated with
     num_observations, dim_data, dim_parameters   sizes of these arrays
+
+    A task cannot be copied or pickled, as the workers of sbi would (num_workers > 1): every copy would draw the same
+    noise. One call of the simulator uses all cores; so does sbi with num_workers=1.
     """
 
     def __init__(self, name, seed, device, threads):
@@ -86,6 +94,10 @@ class Task:
         self.num_observations, self.dim_data = self.observations.shape
         self.dim_parameters = self.true_parameters.shape[1]
         self._next = 0
+        self._process = os.getpid()
+
+    def __reduce__(self):
+        raise TypeError(f"{self!r} cannot be copied or pickled: every copy would draw the same noise\n  {_WITHOUT_COPIES}")
 
     @property
     def prior(self):
@@ -112,13 +124,18 @@ class Task:
         """Samples at the parameters theta, [n, parameters]: a tensor if theta is one, otherwise a NumPy array.
 
         Every call draws new noise, the random numbers of the next n sample ids; `first` chooses the ids
-        from first on.
+        from first on. With device="cuda", x is made there; a tensor is copied to the device of theta, an array
+        into host memory (imports PyTorch). A forked process must choose ids.
         """
         given, single = _rows(theta)
         if first is None:
+            if os.getpid() != self._process:
+                raise _core.ConfigError(f"{self!r} was made before this process was forked: every process would draw the "
+                                        f"same noise\n  {_WITHOUT_COPIES}")
             first, self._next = self._next, self._next + len(given)
         x = self.generator.batch(whole("first", first, 0, LARGEST_ID), len(given), latents=given).x
-        return _like(theta, x[0] if single else x)
+        x = _like(theta, x)
+        return x[0] if single else x
 
     def log_likelihood(self, theta, x):
         """log p(x | theta) as a tensor [n], for theta [n, parameters] and x [n, features] or one x (PyTorch).
@@ -176,11 +193,12 @@ def _rows(theta):
 
 
 def _like(theta, x):
-    if not _is_tensor(theta):
+    """The column x as a tensor on the device of theta, or as a NumPy array if theta is not a tensor."""
+    if _is_tensor(theta):
+        return package("torch", "simulator").from_dlpack(x).to(theta.device)
+    if isinstance(x, np.ndarray):
         return x
-    import torch
-
-    return torch.from_dlpack(x).to(theta.device)
+    return package("torch", "simulator(theta) on a GPU").from_dlpack(x).cpu().numpy()
 
 
 def _glm_precision():

@@ -1,5 +1,7 @@
 """Batches as tables of pandas and as arrays of awkward. Both packages are imported on first use."""
 
+from collections import Counter
+
 import numpy as np
 
 from . import _core
@@ -25,9 +27,17 @@ def _arrays(batch):
 
 
 def _names(column, width, generator, otherwise):
-    """Names of a column's last axis: the generator's, or numbers."""
+    """Names of a column's last axis, all different: the generator's, or numbers."""
     facts = [] if generator is None else [fact["name"] for fact in generator.describe().get(_NAMES.get(column), [])]
-    return facts if len(facts) == width else [f"{otherwise}{i}" for i in range(width)]
+    if len(facts) != width:
+        return [f"{otherwise}{i}" for i in range(width)]
+    if len(set(facts)) < width:
+        raise _twice(Counter(facts).most_common(1)[0][0])
+    return facts
+
+
+def _twice(name):
+    return _core.ConfigError(f"two columns are called '{name}'\n  leave generator out")
 
 
 def _kept(arrays):
@@ -64,7 +74,7 @@ def to_pandas(batch, generator=None, *, rows=None):
             names = _names(name, array.shape[1], generator, "x" if name == "x" else "")
             for i, column in enumerate(names):
                 if prefix + column in columns:
-                    raise _core.ConfigError(f"two columns are called '{prefix + column}'\n  leave generator out")
+                    raise _twice(prefix + column)
                 columns[prefix + column] = array[:, i]
     return pandas.DataFrame(columns, index=pandas.RangeIndex(len(x), name="sample"))
 

@@ -1,5 +1,6 @@
 """Samples at given latents, and the benchmark's tasks."""
 
+import copy
 import importlib.util
 import math
 import os
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -86,6 +88,24 @@ class Pickling(unittest.TestCase):
         np.testing.assert_array_equal(again.batch(3, 4).x, g.batch(3, 4).x)
 
 
+class Column:
+    """The members of a column in device memory."""
+
+    def __init__(self, array):
+        self.__dlpack__, self.__dlpack_device__ = array.__dlpack__, array.__dlpack_device__
+
+
+class DeviceGenerator:
+    """Stands for a generator on a device."""
+
+    def __init__(self, generator):
+        self._generator = generator
+
+    def batch(self, *arguments, **named):
+        made = self._generator.batch(*arguments, **named)
+        return ws.Batch({name: Column(column) for name, column in made.items()})
+
+
 class Tasks(unittest.TestCase):
     def test_noise_is_new_in_every_call_unless_ids_are_given(self):
         task = ws.sbi.task("gaussian_mixture")
@@ -94,6 +114,45 @@ class Tasks(unittest.TestCase):
         self.assertFalse(np.array_equal(first, second))
         np.testing.assert_array_equal(task.simulator(theta, first=0), first)
         np.testing.assert_array_equal(task.simulator(theta[0], first=0), first[0])
+
+    def test_copies_are_refused(self):
+        task = ws.sbi.task("gaussian_mixture")
+        for what in (task, task.simulator, task.get_simulator(max_calls=3)):
+            for make in (copy.deepcopy, pickle.dumps):
+                with self.subTest(what=what, make=make), self.assertRaisesRegex(TypeError, "(?s)same noise.*num_workers=1"):
+                    make(what)
+        self.assertRaisesRegex(TypeError, "same noise", copy.copy, task)
+
+    def test_forked_processes_must_choose_ids(self):
+        task = ws.sbi.task("gaussian_mixture")
+        theta = np.zeros((4, 2), np.float32)
+        with mock.patch("os.getpid", return_value=os.getpid() + 1):
+            with self.assertRaisesRegex(ws.ConfigError, "(?s)same noise.*first="):
+                task.simulator(theta)
+            chosen = task.simulator(theta, first=0)
+        np.testing.assert_array_equal(chosen, task.simulator(theta))
+
+    @needs_torch
+    def test_columns_of_a_device_become_tensors_or_arrays(self):
+        """A column of a device has no other members than those of DLPack; these are in host memory."""
+        import torch
+
+        task = ws.sbi.task("gaussian_mixture")
+        theta = np.zeros((4, 2), np.float32)
+        want = task.simulator(theta, first=0)
+        with mock.patch.object(task, "generator", DeviceGenerator(task.generator)):
+            for given, kind in ((theta, np.ndarray), (torch.from_numpy(theta), torch.Tensor)):
+                for rows in (slice(None), 0):
+                    x = task.simulator(given[rows], first=0)
+                    self.assertIsInstance(x, kind)
+                    np.testing.assert_array_equal(x, want[rows])
+                self.assertEqual(task.get_simulator()(given).shape, (4, 2))
+
+    def test_columns_of_a_device_need_torch(self):
+        task = ws.sbi.task("gaussian_mixture")
+        with mock.patch.object(task, "generator", DeviceGenerator(task.generator)), \
+                mock.patch.dict(sys.modules, {"torch": None}), self.assertRaisesRegex(ImportError, "on a GPU needs torch"):
+            task.simulator(np.zeros((4, 2), np.float32))
 
     def test_have_ten_observations(self):
         self.assertEqual(len(ws.sbi.tasks()), 10)

@@ -20,6 +20,17 @@ def fact_names(g, kind):
     return [fact["name"] for fact in g.describe()[kind]]
 
 
+class Repeated:
+    """A generator whose features have the same name."""
+
+    def __init__(self, generator):
+        self._facts = dict(generator.describe())
+        self._facts["features"] = [dict(fact, name="twice") for fact in self._facts["features"]]
+
+    def describe(self):
+        return self._facts
+
+
 class Pandas(unittest.TestCase):
     @needs("pandas")
     def test_items_of_sets_have_a_row_each(self):
@@ -70,6 +81,13 @@ class Pandas(unittest.TestCase):
                 self.assertIn("latents." + g.latents[0] if g.latents else "label", table)
 
     @needs("pandas")
+    def test_repeated_names_are_refused(self):
+        for name, rows in (("gaussian_linear", "samples"), ("ginkgo", "items")):
+            g = ws.Generator(name)
+            with self.subTest(rows), self.assertRaisesRegex(ws.ConfigError, "two columns are called 'twice'"):
+                ws.to_pandas(g.batch(0, 2), Repeated(g), rows=rows)
+
+    @needs("pandas")
     def test_wrong_arguments_are_refused(self):
         batch = ws.Generator("gaussian_linear").batch(0, 2)
         for kind, words, call in (
@@ -109,6 +127,18 @@ class Awkward(unittest.TestCase):
         array = ws.to_awkward(images)
         np.testing.assert_array_equal(array.x, images.x)
         np.testing.assert_array_equal(array.plane, images.plane)
+
+    @needs("awkward")
+    def test_repeated_names_are_refused(self):
+        for name in ("gaussian_linear", "ginkgo"):
+            g = ws.Generator(name)
+            with self.subTest(name), self.assertRaisesRegex(ws.ConfigError, "two columns are called 'twice'"):
+                ws.to_awkward(g.batch(0, 2), Repeated(g))
+
+    @needs("awkward")
+    def test_close_points_of_a_trajectory_have_a_field_each(self):
+        g = ws.Generator("ode", points=1024, duration=0.05)
+        self.assertEqual(len(ws.to_awkward(g.batch(0, 2), g).x.fields), 3 * 1024)
 
 
 class Packages(unittest.TestCase):

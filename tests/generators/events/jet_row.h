@@ -16,6 +16,7 @@ struct JetRow {
   std::vector<std::array<float, Features>> items;
   std::array<float, F::kGlobals> jet{};
   int count = 0;              ///< constituents, including those that did not fit
+  int missing = 0;            ///< constituents that were never made
   std::vector<float> values;  ///< an image or a row of features
   TruthOf<F> truth;
 
@@ -37,7 +38,10 @@ struct JetRow {
     values[static_cast<std::size_t>(index)] = value;
   }
   void set_global(int index, float value) { jet[static_cast<std::size_t>(index)] = value; }
-  void set_count(int all) { count = all; }
+  void set_count(int all, int unmade = 0) {
+    count = all;
+    missing = unmade;
+  }
 };
 
 }  // namespace wellspring::test

@@ -107,11 +107,51 @@ TEST(LundShower, ReportsUnfinishedCascades) {
   for (const Row& row : make_rows(params, 50)) {
     ASSERT_EQ(row.items.size(), 128u);
     ASSERT_GT(row.truth.latents[LundShower::kUnfinished], 0);
-    ASSERT_EQ(row.count, 128 + static_cast<int>(row.truth.latents[LundShower::kUnfinished]));
+    ASSERT_EQ(row.count, 128);
+    ASSERT_EQ(row.missing, static_cast<int>(row.truth.latents[LundShower::kUnfinished]));
     double pt = 0;
     for (const auto& item : row.items) pt += Four(item).pt();
     ASSERT_NEAR(pt, 500, 128 * 8 * kEpsilon * 500);
   }
+}
+
+// Jets with unfinished partons, in rows that they do not fill: a cone drops constituents, and a
+// record has room for five parents of which a gluon has one. The second batch of 64 reuses the
+// memory of the first.
+TEST(LundShower, CountsOnlyWrittenItems) {
+  const auto expect_written = [](const char* columns, const char* cone, int parents) {
+    const auto generator = make_generator("lund_shower", 1,
+                                          {{"classes", "[gluon]", {}},
+                                           {"alpha_s", "0.5", {}},
+                                           {"kt_cut", "0.1", {}},
+                                           {"cone", cone, {}},
+                                           {"items", "128", {}},
+                                           {"columns", columns, {}}});
+    std::uint64_t jets = 0, unfinished = 0;
+    const auto made = [&](std::int64_t batch) {
+      SampleMaker maker(*generator, {Device::cpu(), batch, 0});
+      std::vector<float> x;
+      jets = unfinished = 0;
+      maker.make({29, 0, 150}, [&](const HostSamples& samples) {
+        x.insert(x.end(), samples.x().begin(), samples.x().end());
+        const std::size_t width = generator->info().latents.size();
+        for (std::size_t i = 0; i < samples.items().size(); ++i) {
+          const auto latents = samples.latents().subspan(i * width, width);
+          ASSERT_EQ(samples.items()[i],
+                    parents + static_cast<int>(latents[LundShower::kConstituents]));
+          jets += latents[LundShower::kUnfinished] > 0 ? 1 : 0;
+          unfinished += static_cast<std::uint64_t>(latents[LundShower::kUnfinished]);
+        }
+      });
+      EXPECT_EQ(maker.overflow().samples, jets);
+      EXPECT_EQ(maker.overflow().items, unfinished);
+      return x;
+    };
+    EXPECT_EQ(made(64), made(150));
+    EXPECT_GT(jets, 100u);
+  };
+  for (const char* columns : {"momenta", "kinematics"}) expect_written(columns, "0.2", 0);
+  expect_written("record", "0", 1);
 }
 
 double poisson(double mean, int n) {
@@ -157,6 +197,18 @@ TEST(LundShower, ReportsTheOptimumForQuarksAgainstGluons) {
   EXPECT_GT(wide, accuracy);
   params.cascade = LundShower::Cascade::full;
   EXPECT_TRUE(LundShower::describe(params).best.empty());
+}
+
+// The first item of a record is the initial particle.
+TEST(LundShower, ReportsThatRecordsRevealTheClass) {
+  Params params;
+  params.columns = LundShower::Columns::record;
+  EXPECT_EQ(LundShower::describe(params).best_result("accuracy"), 1);
+  EXPECT_FALSE(LundShower::describe(params).best_result("area under the curve"));  // four classes
+  params.classes = {"quark", "gluon"};
+  params.cascade = LundShower::Cascade::primary;
+  EXPECT_EQ(LundShower::describe(params).best_result("accuracy"), 1);
+  EXPECT_EQ(LundShower::describe(params).best_result("area under the curve"), 1);
 }
 
 TEST(LundShower, RefusesImpossibleParameters) {

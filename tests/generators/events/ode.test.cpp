@@ -10,6 +10,8 @@
 #include <cmath>
 #include <numbers>
 #include <random>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace wellspring::test {
@@ -129,6 +131,25 @@ TEST(Systems, BodiesReturnAfterTheirPeriod) {
 }
 
 // ---- trajectories -------------------------------------------------------------------------------
+
+TEST(Ode, NamesEveryPointDifferently) {
+  const auto names = [](int points, double duration) {
+    Ode::Params params;
+    params.points = points;
+    params.duration = duration;
+    std::vector<std::string> all;
+    for (const ValueInfo& feature : Ode::describe(params).features) all.push_back(feature.name);
+    return all;
+  };
+  for (const double duration : {0.05, 0.1024, 1e-9, 2.0}) {
+    const std::vector<std::string> all = names(1024, duration);
+    EXPECT_EQ(std::set(all.begin(), all.end()).size(), 3 * 1024u) << duration;
+  }
+  EXPECT_EQ(names(1024, 0.05)[0], "x at 5e-05");
+  EXPECT_EQ(names(3, 2),
+            (std::vector<std::string>{"x at 0.6667", "y at 0.6667", "z at 0.6667", "x at 1.3333",
+                                      "y at 1.3333", "z at 1.3333", "x at 2", "y at 2", "z at 2"}));
+}
 
 TEST(Ode, RefusesUnresolvableEncounters) {
   const auto refusal = [](std::vector<ParamSetting> settings) {
