@@ -18,6 +18,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/same_run.h"
 #include "train/finished_run.h"
+#include "train/normalised_data.h"
 
 #include <fmt/format.h>
 
@@ -28,6 +29,7 @@
 #include <fcntl.h>
 #include <map>
 #include <memory>
+#include <optional>
 #include <spawn.h>
 #include <string>
 #include <sys/wait.h>
@@ -204,6 +206,16 @@ class Sweep {
   bool passed_on_ = false;
 };
 
+/// True if the run has finished. If it has begun, completes `config` from its data, as the trainer
+/// did (train.epochs, `normalise`): checkpoints have the completed settings.
+bool has_finished(RunConfig& config) {
+  if (finished_run(config)) return true;
+  if (!CheckpointStore(config.folder()).newest()) return false;
+  std::vector<std::string> notes;
+  static_cast<void>(open_normalised(config, std::nullopt, TrainerOptions{}, {}, notes));
+  return finished_run(config).has_value();
+}
+
 /// Refuses a folder whose run has different settings, and an unknown figure, before any run begins.
 void expect_startable(const RunConfig& config, const std::string& figure) {
   if (const auto newest = CheckpointStore(config.folder()).newest())
@@ -229,11 +241,11 @@ int run(const SweepArguments& arguments) {
   SweepPlan plan = plan_sweep(std::move(axes), arguments.seeds, arguments.overrides, arguments.out);
   // All configurations are read before the first run begins.
   for (SweepRun& run : plan.runs) {
-    const RunConfig config = RunConfig::load(arguments.config, run.overrides);
+    RunConfig config = RunConfig::load(arguments.config, run.overrides);
     if (config.evaluation.sources.empty())
       fail(ErrorKind::config, {"a sweep needs evaluation data", "eval.sources is empty",
                                "add sources to eval.sources"});
-    run.finished = finished_run(config).has_value();
+    run.finished = has_finished(config);
     if (!run.finished) expect_startable(config, &run == plan.runs.data() ? arguments.figure : "");
     share_threads(config, arguments.jobs, run.overrides);
   }

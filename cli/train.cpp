@@ -11,6 +11,7 @@
 #include "train/finished_run.h"
 #include "train/ranks/open_ranks.h"
 #include "train/ranks/rank_settings.h"
+#include "train/ranks/ring.h"
 #include "train/run_length.h"
 #include "train/trainer.h"
 
@@ -101,8 +102,8 @@ int train_rank(const TrainArguments& options, const std::vector<std::string>& gi
                    std::chrono::seconds(options.rank_timeout));
     trainer_options.ranks = ranks.get();
     return train(options, given, std::move(config), trainer_options);
-  } catch (const Interrupted&) {
-    told("a signal stopped it before the first step");
+  } catch (const Interrupted&) {  // before the first step, by a signal to this rank or another one
+    if (ranks) ranks->abandon(kStoppedBySignal);
     return kInterruptedExitCode;
   } catch (const Error& error) {
     throw Error(error.kind(), {told(error.what())});

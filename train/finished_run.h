@@ -16,8 +16,9 @@ std::optional<EvaluationReport> evaluation_at(const std::filesystem::path& folde
                                               std::uint64_t step);
 
 /// The final report of this run if its folder shows it as trained, evaluated and reported. nullopt
-/// if anything is missing or damaged, or the folder belongs to another run. Opens no data, changes
-/// nothing, and does not restore rates. Error (data): damaged metrics.
+/// if anything is missing or damaged, the folder belongs to another run, or `config` lacks what the
+/// trainer completes from the data (see open_normalised). Opens no data, changes nothing, and does
+/// not restore rates. Error (data): damaged metrics.
 std::optional<FinishReport> finished_run(const RunConfig& config);
 
 }  // namespace wellspring

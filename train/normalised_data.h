@@ -1,5 +1,5 @@
 // The training sources of a run with the normalisation that its network reads. Called by the
-// trainer and by exports; host only.
+// trainer, sweeps and exports; host only.
 #pragma once
 
 #include "core/work_watch.h"

@@ -58,20 +58,20 @@ class Trainer::Impl {
   void not_trained_since(RunClock::Clock::time_point begin, Pause pause);
   void on_window(const WindowLines& window);
   bool read_evaluation();
-  EvaluationReport evaluate_weights();
+  EvaluationReport evaluate_weights(RunClock::Clock::time_point begin);
   void evaluate_and_keep();
   void keep_if_best();
   std::optional<fs::path> newest_checkpoint() const {
     return folder_ ? folder_->checkpoints().newest() : std::nullopt;
   }
+  bool written() const { return last_checkpoint_ && last_checkpoint_->step == step; }
+  /// A folder of a later step than the resumed one is left from before the resume.
   bool has_checkpoint_of_this_step() const {
-    return newest_checkpoint() == folder_->checkpoints().path_of(step);
+    return step > first_step_ ? written()
+                              : newest_checkpoint() == folder_->checkpoints().path_of(step);
   }
   /// True if this process has made steps since its last checkpoint, if any.
-  bool lacks_checkpoint() const {
-    const bool written = last_checkpoint_ && last_checkpoint_->step == step;
-    return options_.write_files && step > first_step_ && !written;
-  }
+  bool lacks_checkpoint() const { return options_.write_files && step > first_step_ && !written(); }
   void save_preview();
   void save_predictions();
   std::string save_progress();
@@ -196,11 +196,8 @@ std::optional<FinishReport> Trainer::Impl::finished_before() {
   if (!options_.write_files || step != steps()) return std::nullopt;
   std::optional<FinishReport> report = folder_ ? finished_run(config) : std::nullopt;
   if (!context_.of_first(report.has_value())) return std::nullopt;
-  if (!report) {
-    report.emplace();
-    report->status = RunStatus::already_finished;
-    report->step = step;
-  }
+  if (!report) report.emplace().status = RunStatus::already_finished;
+  report->step = step;
   return report;
 }
 
@@ -357,7 +354,7 @@ bool Trainer::Impl::read_evaluation() {
 EvaluationReport Trainer::Impl::evaluate() {
   const auto begin = RunClock::Clock::now();
   windows_.flush(stream_);
-  const EvaluationReport result = evaluate_weights();
+  const EvaluationReport result = evaluate_weights(begin);
   if (folder_ && folder_->metrics() != nullptr) folder_->metrics()->write(result);
   observer_.on_evaluation(result);
   last_evaluation_ = result;
@@ -366,8 +363,8 @@ EvaluationReport Trainer::Impl::evaluate() {
   return result;
 }
 
-/// Evaluates the weights that the run exports.
-EvaluationReport Trainer::Impl::evaluate_weights() {
+/// Evaluates the weights that the run exports. If that ends early, excludes the time since `begin`.
+EvaluationReport Trainer::Impl::evaluate_weights(RunClock::Clock::time_point begin) {
   const auto swap_average = [&] {
     if (config.train.exports_average()) task_.parameters().swap_average(stream_);
   };
@@ -379,9 +376,11 @@ EvaluationReport Trainer::Impl::evaluate_weights() {
     if (folder_) save_predictions();
   } catch (const Error& error) {
     swap_average();
+    clock_.exclude(begin, Pause::evaluation);
     fail_data(error);
   } catch (const Interrupted&) {
     swap_average();
+    clock_.exclude(begin, Pause::evaluation);
     throw;
   }
   swap_average();

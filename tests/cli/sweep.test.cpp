@@ -1,5 +1,6 @@
 // `sweep` and the features of trained networks on the command line.
 #include "tests/cli/train_testing.h"
+#include "tests/support/image_fixtures.h"
 
 #include <chrono>
 #include <csignal>
@@ -34,6 +35,37 @@ TEST_F(Sweeps, RunEachCombinationOnce) {
                           "[4/4] lr=0.1,seed=2: started", "0.1   2", "sweep.html"});
   EXPECT_EQ(more.out.find("lr=0.1,seed=1: started"), std::string::npos) << more.out;
   EXPECT_EQ(slurp(folder() / "s/lr=0.1,seed=1/metrics.jsonl"), metrics);
+}
+
+/// The trainer completes train.epochs and `normalise` from the files, and stores them.
+TEST_F(Sweeps, ContinueRunsOnFiles) {
+  write_image_folder(folder() / "photos", 2, 10, 8, 8);
+  spill(config(), R"(name: small
+device: cpu
+threads: 1
+data: {size: 8, sources: [{name: photos, kind: files, path: photos, resize: 8}]}
+eval: {sources: [{of: photos, fraction: 0.4}]}
+model: {name: mlp}
+train: {batch: 4}
+)");
+  for (const std::string length : {"train.steps=6", "train.epochs=2"}) {
+    SCOPED_TRACE(length);
+    fs::remove_all(folder() / "s");
+    const Outcome first = sweep({length, "--seeds", "1"});
+    ASSERT_EQ(first.exit_code, 0) << first.err;
+    const std::string log = slurp(folder() / "s/seed=1.log");
+    const Outcome more = sweep({length, "--seeds", "1,2"});
+    EXPECT_EQ(more.exit_code, 0) << more.err;
+    expect_parts(more.out, {"[1/2] seed=1: finished before: accuracy", "[2/2] seed=2: started"});
+    EXPECT_EQ(slurp(folder() / "s/seed=1.log"), log);
+    fs::remove(folder() / "s/seed=1/report.html");  // as if it had been stopped
+    const Outcome rest = sweep({length, "--seeds", "1,2"});
+    EXPECT_EQ(rest.exit_code, 0) << rest.err;
+    expect_parts(rest.out, {"seed=1: finished: accuracy", "seed=2: finished before"});
+  }
+  const Outcome other = sweep({"train.epochs=3", "--seeds", "1"});
+  EXPECT_EQ(other.exit_code, 2) << other.out;
+  expect_parts(other.err, {"cannot be extended"});
 }
 
 TEST_F(Sweeps, ShareThreadsUnlessTheirNumberIsSet) {

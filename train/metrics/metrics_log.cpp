@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -63,6 +64,11 @@ Json to_json(const std::vector<HeadReport>& heads) {
   return list;
 }
 
+/// A number of a result. JSON has neither infinity nor NaN; both are written as null.
+double result_of(const Json& value) {
+  return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+}
+
 /// Returns nullopt if there is no such key, or a null.
 std::optional<double> number_from(const Json& object, const char* key) {
   if (!object.contains(key) || object[key].is_null()) return std::nullopt;
@@ -72,26 +78,27 @@ std::optional<double> number_from(const Json& object, const char* key) {
 ClassifierReport classifier_from(const Json& object) {
   ClassifierReport report;
   for (const Json& one : object.at("classes"))
-    report.classes.push_back({one.at("name"), one.at("samples"), number_from(one, "precision"),
-                              number_from(one, "recall"), number_from(one, "f1"),
-                              number_from(one, "area")});
+    report.classes.push_back({one.at("name"), result_of(one.at("samples")),
+                              number_from(one, "precision"), number_from(one, "recall"),
+                              number_from(one, "f1"), number_from(one, "area")});
   if (object.contains("confusion"))
-    report.confusion = object["confusion"].get<std::vector<double>>();
+    for (const Json& samples : object["confusion"]) report.confusion.push_back(result_of(samples));
   if (object.contains("calibration"))
     for (const Json& bin : object["calibration"])
-      report.calibration.push_back({bin.at(0), bin.at(1), bin.at(2)});
+      report.calibration.push_back(
+          {result_of(bin.at(0)), result_of(bin.at(1)), result_of(bin.at(2))});
   if (object.contains("roc_curve"))
     for (const Json& point : object["roc_curve"])
-      report.roc_curve.emplace_back(point.at(0), point.at(1));
+      report.roc_curve.emplace_back(result_of(point.at(0)), result_of(point.at(1)));
   return report;
 }
 
 std::vector<HeadReport> heads_from(const Json& list) {
   std::vector<HeadReport> heads;
   for (const Json& entry : list) {
-    HeadReport head{entry.at("head"), entry.at("loss"), {}};
+    HeadReport head{entry.at("head"), result_of(entry.at("loss")), {}};
     for (const Json& score : entry.at("scores"))
-      head.scores.push_back({score.at("what"), score.at("value"), score.at("unit"),
+      head.scores.push_back({score.at("what"), result_of(score.at("value")), score.at("unit"),
                              number_from(score, "error"), number_from(score, "best"),
                              score.value("detail", false), score.value("signal", "")});
     if (entry.contains("classes")) head.classifier = classifier_from(entry);
@@ -241,19 +248,19 @@ StepReport step_from(const Json& line) {
   report.step = line.at("step");
   report.steps = line.at("steps");
   report.window = line.at("window");
-  report.loss = line.at("loss");
+  report.loss = result_of(line.at("loss"));
   report.accuracy = accuracy_from(line);
-  report.gradient_norm = line.at("gradient_norm");
+  report.gradient_norm = static_cast<float>(result_of(line.at("gradient_norm")));
   report.learning_rate = line.at("learning_rate");
-  report.samples_per_second = line.at("samples_per_second");
+  report.samples_per_second = result_of(line.at("samples_per_second"));
   report.clean = line.at("clean");
   report.wait = number_from(line, "wait");
   if (line.contains("overflow"))
     report.overflow = {line["overflow"].at("samples"), line["overflow"].at("items")};
   for (const Json& source : line.at("sources"))
     report.sources.push_back({source.at("name"), source.at("samples"), source.at("wanted_share"),
-                              source.at("achieved_share"), source.at("loss"), accuracy_from(source),
-                              heads_from(source.at("heads"))});
+                              source.at("achieved_share"), result_of(source.at("loss")),
+                              accuracy_from(source), heads_from(source.at("heads"))});
   return report;
 }
 
@@ -269,7 +276,7 @@ EvaluationReport evaluation_from(const Json& line) {
     if (!entry.at("trained_on").is_null()) result.trained_on = entry.at("trained_on");
     if (entry.contains("distinct") && !entry.at("distinct").is_null())  // absent in old runs
       result.distinct = entry.at("distinct");
-    result.loss = entry.at("loss");
+    result.loss = result_of(entry.at("loss"));
     result.accuracy = accuracy_from(entry);
     result.heads = heads_from(entry.at("heads"));
     result.best_accuracy = number_from(entry, "best_accuracy");

@@ -14,7 +14,7 @@ namespace wellspring {
 /// A communicator whose ranks are processes.
 class ConnectedRanks : public Communicator {
  public:
-  /// Tells the other ranks why this one ends; their calls then fail with this reason.
+  /// See Ring::abandon.
   virtual void abandon(std::string_view reason) noexcept = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "train/ranks/ring.h"
 
 #include "core/error.h"
+#include "core/signals.h"
 #include "train/ranks/meeting.h"
 
 #include <fmt/format.h>
@@ -215,6 +216,7 @@ void Ring::end_together(Outgoing* out, const std::string& reason) {
   }
   if (!out || out->done()) abandon(reason);
   ended_ = true;
+  if (reason == kStoppedBySignal) throw Interrupted{};
   fail(ErrorKind::runtime,
        {reason, "", "the run continues from its newest checkpoint if you repeat the command"});
 }

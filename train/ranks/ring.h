@@ -20,6 +20,9 @@ namespace wellspring {
 /// The calls of a communicator. All ranks make the same calls in the same order.
 enum class RankCall : std::uint32_t { all_reduce_f32, all_reduce_f64, broadcast, barrier };
 
+/// The reason of a rank that a signal stops before the first step. It is no failure.
+inline constexpr std::string_view kStoppedBySignal = "a signal stopped a rank";
+
 class Ring {
  public:
   /// Joins the ring: rank 0 tells each rank where the next one listens. Runtime errors: a rank does
@@ -35,7 +38,8 @@ class Ring {
   /// One half of an exchange.
   void send(RankCall call, std::span<const std::byte> out);
   void receive(RankCall call, std::span<std::byte> in);
-  /// Tells the other ranks why this one ends. Their calls then fail with this reason.
+  /// Tells the other ranks why this one ends. Their calls then fail with this reason, or throw
+  /// Interrupted if it is kStoppedBySignal.
   void abandon(std::string_view reason) noexcept;
 
   /// True once a call has failed or abandon() was called.

@@ -211,6 +211,19 @@ TEST_F(Checkpoints, DropLaterStepsAfterAResumeFromAnEarlierOne) {
   EXPECT_EQ(CheckpointStore(folder_.path()).steps(), (std::vector<std::uint64_t>{15}));
 }
 
+TEST_F(Checkpoints, ReplaceTheOneOfTheLastStepAfterAResumeFromAnEarlierOne) {
+  const fs::path last = checkpoint(30), mark = last / "of the first run";
+  spill(mark, "");
+  fs::remove(folder_.path() / "report.html");  // as if it had not finished
+  Trainer(small_run(folder_.path()), silent(), quick(ResumeChoice::parse(last.string()))).run();
+  EXPECT_TRUE(fs::exists(mark)) << "this run has made no step";
+  Trainer(small_run(folder_.path(), {"train.checkpoint_every=0"}), silent(),
+          quick(ResumeChoice::parse(checkpoint(20).string())))
+      .run();
+  EXPECT_TRUE(fs::exists(last));
+  EXPECT_FALSE(fs::exists(mark));
+}
+
 TEST(CheckpointOnAFullDisk, KeepsTheOlderOne) {
   const TemporaryFolder folder;
   auto trainer = std::make_unique<Trainer>(small_run(folder.path()), silent(), quick());

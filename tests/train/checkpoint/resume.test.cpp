@@ -113,7 +113,9 @@ TEST(TrainerTest, RepeatsAnInterruptedEvaluationAfterAResume) {
     first.train_until(30);
     const std::vector<std::uint8_t> before = first.state_bytes();
     request_interrupt();  // at the last step, when only the evaluation is left
-    EXPECT_EQ(first.run().status, RunStatus::interrupted);
+    const FinishReport finish = first.run();
+    EXPECT_EQ(finish.status, RunStatus::interrupted);
+    EXPECT_GT(finish.time.evaluations, 0) << "an interrupted evaluation is not training";
     EXPECT_EQ(first.state_bytes(), before) << "weights and their average must not be swapped";
   }
   EXPECT_TRUE(read_metrics(folder.path()).evaluations.empty());

@@ -6,8 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -92,6 +94,45 @@ TEST(MetricsLogTest, RoundTripsItsRecords) {
   EXPECT_EQ(read.classifier->confusion, classifier.confusion);
   EXPECT_EQ(read.classifier->calibration[0].accuracy, 0.25);
   EXPECT_EQ(read.classifier->roc_curve, classifier.roc_curve);
+}
+
+/// JSON writes infinity and NaN as null.
+TEST(MetricsLogTest, ReadsResultsThatAreNotFinite) {
+  const TemporaryFolder folder;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  StepReport step = step_report(10);
+  step.loss = kInfinity;
+  step.gradient_norm = std::numeric_limits<float>::infinity();
+  step.sources[0].loss = kNan;
+  step.sources[0].heads = {{"head", kInfinity, {{"rmse of x", kNan, "mm"}}}};
+  EvaluationReport evaluation;
+  evaluation.step = 10;
+  evaluation.results = {
+      {"held", "head", 50, {}, 0, kNan, {}, {}, {{"head", kInfinity, {{"R", -kInfinity}}}}}};
+  ClassifierReport classifier;
+  classifier.classes = {{"a", 20, kNan}};
+  classifier.calibration = {{1, kNan, 0.25}};
+  evaluation.results[0].heads[0].classifier = classifier;
+  {
+    MetricsLog log(folder.path(), 0);
+    log.write(step);
+    log.write(evaluation);
+  }
+  const MetricsHistory history = read_metrics(folder.path());
+  ASSERT_EQ(history.steps.size(), 1u);
+  EXPECT_TRUE(std::isnan(history.steps[0].loss));
+  EXPECT_TRUE(std::isnan(history.steps[0].gradient_norm));
+  EXPECT_TRUE(std::isnan(history.steps[0].sources[0].loss));
+  EXPECT_TRUE(std::isnan(history.steps[0].sources[0].heads.at(0).scores.at(0).value));
+  ASSERT_EQ(history.evaluations.size(), 1u);
+  const EvaluationResult& result = history.evaluations[0].results.at(0);
+  EXPECT_TRUE(std::isnan(result.loss));
+  EXPECT_TRUE(std::isnan(result.heads.at(0).loss));
+  EXPECT_TRUE(std::isnan(result.heads[0].scores.at(0).value));
+  ASSERT_TRUE(result.heads[0].classifier);
+  EXPECT_FALSE(result.heads[0].classifier->classes.at(0).precision) << "as if it were undefined";
+  EXPECT_TRUE(std::isnan(result.heads[0].classifier->calibration.at(0).confidence));
 }
 
 TEST(MetricsLogTest, DropsLaterRecordsWhenOpenedAtAStep) {

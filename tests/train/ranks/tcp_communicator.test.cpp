@@ -1,6 +1,7 @@
 // Ranks over TCP, as threads of this process: sums, broadcasts, and how all ranks end when one ends.
 #include "train/ranks/tcp_communicator.h"
 
+#include "core/signals.h"
 #include "tests/support/error_testing.h"
 #include "tests/train/ranks/tcp_ranks.h"
 
@@ -122,6 +123,24 @@ TEST(TcpCommunicator, TellsAllRanksWhyOneFails) {
   EXPECT_EQ(ends[1], "");
   for (const std::size_t rank : {0, 2, 3})
     expect_parts(ends[rank], {"rank 1 has failed: disk full"});
+}
+
+TEST(TcpCommunicator, InterruptsAllRanksIfASignalStopsOne) {
+  std::atomic<int> interrupted = 0;
+  const auto ends = run_tcp_ranks(4, [&](TcpCommunicator& ranks) {
+    ranks.barrier();
+    if (ranks.rank() == 1) {
+      ranks.abandon(kStoppedBySignal);
+      return;
+    }
+    try {
+      ranks.barrier();
+    } catch (const Interrupted&) {
+      ++interrupted;
+    }
+  });
+  EXPECT_EQ(interrupted, 3);
+  EXPECT_EQ(ends, kFine4);
 }
 
 TEST(TcpCommunicator, NamesTheRankThatDoesNothing) {
