@@ -134,7 +134,7 @@ class Tasks(unittest.TestCase):
 
     @needs_torch
     def test_columns_of_a_device_become_tensors_or_arrays(self):
-        """A column of a device has no other members than those of DLPack; these are in host memory."""
+        """A column of a device has only the members of DLPack; these columns are in host memory."""
         import torch
 
         task = ws.sbi.task("gaussian_mixture")
