@@ -87,6 +87,7 @@ std::vector<double> measure_as_rank(const RankBench& options, const Launch& laun
   const std::unique_ptr<ConnectedRanks> ranks = open_ranks(
       launch, Device::parse(config.device), fmt::format("{} {}", kVersion, kCommit), kTimeout);
   try {
+    take_processors(config, launch, *ranks);
     return measure(std::move(config), *ranks, turns);
   } catch (const std::exception& error) {
     ranks->abandon(fmt::format("rank {} has failed: {}", launch.rank, error.what()));

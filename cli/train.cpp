@@ -100,6 +100,7 @@ int train_rank(const TrainArguments& options, const std::vector<std::string>& gi
     ranks =
         open_ranks(launch, Device::parse(config.device), fmt::format("{} {}", kVersion, kCommit),
                    std::chrono::seconds(options.rank_timeout));
+    take_processors(config, launch, *ranks);
     trainer_options.ranks = ranks.get();
     return train(options, given, std::move(config), trainer_options);
   } catch (const Interrupted&) {  // before the first step, by a signal to this rank or another one
