@@ -16,6 +16,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,8 @@ Json parse(const std::string& text, const fs::path& file) {
 Document read_document(const fs::path& where) {
   if (is_npz(where) || is_hdf5(where)) {
     const auto input = is_npz(where) ? open_npz_input(where) : open_hdf5_input(where);
-    return {where, input->has("metadata") ? parse(input->text("metadata"), where) : Json::object()};
+    const std::optional<std::string> metadata = input->text("metadata");
+    return {where, metadata ? parse(*metadata, where) : Json::object()};
   }
   if (const fs::path index = where / kShardIndex; fs::exists(index)) {
     const Json json = parse(read_text(index), index);
