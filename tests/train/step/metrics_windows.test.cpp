@@ -26,7 +26,10 @@ TEST(MetricsWindow, DividesTheTimedStepsByTheirTime) {
                           mixture.size(), Share::whole(config.train.batch), DType::f32,
                           HeadLosses::Mode::train, memory, "losses");
   std::vector<ops::StepMetrics> lines(8);
-  for (std::size_t i = 0; i < lines.size(); ++i) lines[i].loss = static_cast<float>(i);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    lines[i].step = 8 + i;
+    lines[i].loss = static_cast<float>(i);
+  }
   const std::vector<double> sums(lines.size() * static_cast<std::size_t>(losses.layout().sums()));
   WindowLines window{8, 12, lines, sums, 0.5, 8, true};
   const StepReport whole = summarise_window(window, mixture, losses, config.train.batch, 30);
