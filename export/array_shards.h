@@ -21,7 +21,8 @@ inline constexpr const char* kHdf5Shards = "hdf5";
 /// at a time. Checksums are computed while the next shard is written.
 ///
 /// Throws config errors for a folder with other files, an export with different settings, too many
-/// shards or a build without HDF5; runtime errors if files cannot be written; and errors of the layout and the feed.
+/// shards or a build without HDF5; runtime errors if files cannot be written; and errors of the
+/// layout and the feed.
 ExportReport export_array_shards(SampleReader& feed, const std::filesystem::path& path,
                                  const ExportOptions& options);
 

@@ -208,15 +208,19 @@ TEST(State, RefusesACheckpointOfAnotherFormat) {
       {"was written by another version of this program", "'wellspring checkpoint 1'", "init.from"});
 }
 
+/// Leaves a run with a checkpoint of step 10.
+void stop_at_step_10(const std::filesystem::path& folder) {
+  TrainObserver observer;
+  Trainer run(small_run(folder), observer, quick());
+  run.train_until(10);
+  run.checkpoint();
+}
+
 // The length of the ring depends on log_every, which may change on a resume.
 TEST(State, AllowsTheMetricsRingToChangeItsLength) {
   const TemporaryFolder folder;
   TrainObserver observer;
-  {
-    Trainer first(small_run(folder.path()), observer, quick());
-    first.train_until(10);
-    first.checkpoint();
-  }
+  stop_at_step_10(folder.path());
   Trainer second(small_run(folder.path(), {"train.log_every=5"}), observer, quick());
   EXPECT_EQ(second.step(), 10u);
   EXPECT_EQ(second.run().step, 30u);
@@ -226,12 +230,7 @@ TEST(State, AllowsTheMetricsRingToChangeItsLength) {
 TEST(State, ReportsNoStepsFromBeforeTheRingBegan) {
   const TemporaryFolder folder;
   Listener listener;
-  {
-    Trainer first(small_run(folder.path()), listener, quick());
-    first.train_until(10);
-    first.checkpoint();
-  }
-  listener.steps.clear();
+  stop_at_step_10(folder.path());
   Trainer(small_run(folder.path(), {"train.log_every=6"}), listener, quick()).run();
   Listener whole;
   Trainer(small_run("unused", {"train.log_every=2"}), whole, in_memory()).run();

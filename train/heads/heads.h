@@ -200,8 +200,8 @@ std::vector<HeadSources> feed_heads(const std::vector<HeadSpec>& heads,
                                     const std::vector<HeadConfig>& configs,
                                     const std::vector<SourceTruth>& sources);
 
-/// The labels of each source, for mixing. `heads` must not include regressions; see expect_mixable. Error
-/// (config) if a source trains two heads that read different labels.
+/// The labels of each source, for mixing. `heads` must not include regressions; see expect_mixable.
+/// Error (config) if a source trains two heads that read different labels.
 std::vector<MixedLabels> mixed_labels(const std::vector<HeadSpec>& heads,
                                       const std::vector<HeadSources>& feeds, int sources);
 /// Error (config) if `mix` is on and a head's targets cannot be mixed.
